@@ -1,0 +1,410 @@
+"""The Python face of keys, records and transitions, and the job itself. Links nothing.
+
+Importing it imports nothing: `telha_queue.job` is built on it, so names of ours are looked up when they are first
+needed.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint8_t, uint32_t
+from libcpp.string cimport string
+
+cimport keys
+cimport transitions
+from arguments cimport bytes_of, error, require_length, uint_of, utf8_of
+from record cimport View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
+from transitions cimport APPLIED, Command, Policy
+from values cimport append_array_header, append_value, bytes_or_none, int_or_none, read_values, text_or_none
+
+cdef enum:
+    EVENTS_AT = 14
+    FIELDS = 20
+    EVENT_FIELDS = 5
+
+
+@cython.final
+@cython.freelist(64)
+cdef class JobRecord:
+    """A job as it was when a verb returned it. Immutable; equal when key and stored bytes are equal.
+
+    It keeps the stored row and makes a value of a field when the field is read. A leased record is the token of its
+    lease: pass it to `extend`, `complete` and the other fenced verbs.
+    """
+
+    cdef bytes _key
+    cdef bytes _value
+    cdef object _load_payload
+    cdef object _payload
+    cdef View _view
+
+    def __init__(self, bytes key not None, bytes value not None, load_payload=None):
+        if self._key is not None:
+            raise TypeError("a JobRecord is immutable")
+        if PyBytes_GET_SIZE(key) != keys.KEY_BYTES:
+            raise error("CorruptRecord", f"key: {len(key)} bytes instead of {keys.KEY_BYTES}")
+        _load(value, &self._view)
+        if not matches_key(self._view, PyBytes_AS_STRING(key)):
+            raise error("CorruptRecord", "record: stands under the key of another job or state")
+        self._key = key
+        self._value = value
+        self._load_payload = load_payload
+
+    @property
+    def key(self):
+        """The 58 bytes the row is stored under. Internal: docs/format.md may change them."""
+        return self._key
+
+    @property
+    def value(self):
+        """The row as it is stored. Internal, like `key`."""
+        return self._value
+
+    @property
+    def scope(self):
+        """Whose job it is."""
+        return _types().Scope(self._key[:keys.SCOPE_BYTES])
+
+    @property
+    def job_id(self):
+        """The id, a UUIDv7: ids sort in the order in which jobs were enqueued."""
+        return _types().UUID(bytes=bytes_or_none(self._view.job_id))
+
+    @property
+    def kind(self):
+        """What sort of work it is."""
+        return text_or_none(self._view.kind)
+
+    @property
+    def payload(self):
+        """What the job is about. A long one is read from the store now, so this raises StoreClosed after close."""
+        if self._payload is None:
+            if not is_nil(self._view.payload):
+                self._payload = bytes_or_none(self._view.payload)
+            elif self._load_payload is not None:
+                self._payload = self._load_payload(bytes_or_none(self._view.job_id))
+            else:
+                raise error("StorageError", "the payload stands in a row of its own, which this record cannot reach")
+        return self._payload
+
+    @property
+    def payload_bytes(self):
+        """Length of the payload; known without reading it."""
+        return self._view.payload_bytes
+
+    @property
+    def priority(self):
+        """0 to 255; lower is leased sooner."""
+        return self._view.priority
+
+    @property
+    def created_at(self):
+        """When it was enqueued, in microseconds; no two jobs of a store have the same."""
+        return self._view.created_at
+
+    @property
+    def state(self):
+        """Where the job stood."""
+        return _types().states[self._view.state]
+
+    @property
+    def attempts(self):
+        """Failed and reaped leases since it was enqueued or retried."""
+        return self._view.attempts
+
+    @property
+    def lease_generation(self):
+        """The fencing token: it grows with every lease and never falls."""
+        return self._view.lease_generation
+
+    @property
+    def worker_id(self):
+        """Who holds the job, or None."""
+        return text_or_none(self._view.worker_id)
+
+    @property
+    def lease_deadline(self):
+        """When the lease expires, in microseconds, or None."""
+        return int_or_none(self._view.lease_deadline)
+
+    @property
+    def not_before(self):
+        """When it may be leased at the earliest, in microseconds, or None."""
+        return int_or_none(self._view.not_before)
+
+    @property
+    def idempotency_key(self):
+        """The key under which enqueueing again returns this job, or None."""
+        return text_or_none(self._view.idempotency_key)
+
+    @property
+    def max_attempts(self):
+        """This job's own ceiling, or None when the configuration's holds."""
+        return int_or_none(self._view.max_attempts)
+
+    @property
+    def continuation(self):
+        """What the holder of the lease last saved with `checkpoint`, or None."""
+        return bytes_or_none(self._view.continuation)
+
+    @property
+    def events(self):
+        """The trail, oldest first: the first event and the newest 256."""
+        return _events(&self._view)
+
+    @property
+    def events_dropped(self):
+        """How many events fell out of the trail."""
+        return self._view.events_dropped
+
+    @property
+    def dead_reason(self):
+        """Why the job is Dead, in a word, or None."""
+        return text_or_none(self._view.dead_reason)
+
+    @property
+    def reaped_worker_id(self):
+        """Who held the lease that the reaper ended, until the next lease; or None."""
+        return text_or_none(self._view.reaped_worker_id)
+
+    @property
+    def crashes(self):
+        """The part of `attempts` that ended without a word from the worker."""
+        return self._view.crashes
+
+    @property
+    def last_error(self):
+        """What the newest failure said, or None when nothing has failed."""
+        for event in reversed(self.events):
+            if event.transition in ("failed", "dead"):
+                return event.detail
+            if event.transition == "reaped":
+                return f"lease of {event.detail} expired"
+        return None
+
+    def __eq__(self, other):
+        if not isinstance(other, JobRecord):
+            return NotImplemented
+        return self._key == (<JobRecord>other)._key and self._value == (<JobRecord>other)._value
+
+    def __hash__(self):
+        return hash((self._key, self._value))
+
+    def __repr__(self):
+        kind = self.kind if self.kind.isprintable() else ascii(self.kind)  # it may end up on a terminal
+        return f"<JobRecord {self.job_id} {kind} {self.state.name.lower()} attempts={self.attempts}>"
+
+    def __reduce__(self):
+        raise TypeError("a JobRecord is not pickled; send a Lease, or the fields you need")
+
+
+# Keys.
+
+def encode_key(bytes scope not None, state, priority, created_at, bytes job_id not None):
+    """Build the 58-byte key of a job."""
+    cdef char[keys.KEY_BYTES] key
+    require_length("scope", scope, keys.SCOPE_BYTES)
+    require_length("job_id", job_id, keys.JOB_ID_BYTES)
+    keys.encode_key(
+        key,
+        PyBytes_AS_STRING(scope),
+        <uint8_t>uint_of("state", state, keys.DEAD),
+        <uint8_t>uint_of("priority", priority, 255),
+        uint_of("created_at", created_at, INT64_MAX),
+        PyBytes_AS_STRING(job_id),
+    )
+    return PyBytes_FromStringAndSize(key, keys.KEY_BYTES)
+
+
+def decode_key(bytes key not None):
+    """Take a key apart: (scope, state, priority, created_at, job_id)."""
+    require_length("key", key, keys.KEY_BYTES)
+    cdef const char* c_key = PyBytes_AS_STRING(key)
+    return (
+        key[:keys.SCOPE_BYTES],
+        keys.key_state(c_key),
+        keys.key_priority(c_key),
+        keys.key_created_at_us(c_key),
+        PyBytes_FromStringAndSize(keys.key_job_id(c_key), keys.JOB_ID_BYTES),
+    )
+
+
+def patch_state(bytes key not None, state):
+    """Return the key of the same job in another state."""
+    require_length("key", key, keys.KEY_BYTES)
+    cdef bytes patched = PyBytes_FromStringAndSize(PyBytes_AS_STRING(key), keys.KEY_BYTES)
+    keys.patch_state(PyBytes_AS_STRING(patched), <uint8_t>uint_of("state", state, keys.DEAD))
+    return patched
+
+
+def prefix_successor(bytes prefix not None):
+    """Return the least byte string greater than all that begin with the prefix, or None when there is none."""
+    cdef bytes successor = PyBytes_FromStringAndSize(PyBytes_AS_STRING(prefix), PyBytes_GET_SIZE(prefix))
+    if PyBytes_GET_SIZE(prefix) < 2:  # Python shares the short ones, so they are not ours to write to
+        return bytes([prefix[0] + 1]) if prefix and prefix[0] != 0xFF else None
+    cdef size_t size = keys.prefix_successor(PyBytes_AS_STRING(successor), <size_t>PyBytes_GET_SIZE(successor))
+    return successor[:size] if size else None
+
+
+def make_job_id(created_at, random):
+    """Return the UUIDv7 of a job, as bytes: it sorts as `created_at` does, and ends in 62 bits of `random`."""
+    cdef char[keys.JOB_ID_BYTES] job_id
+    keys.make_job_id(job_id, uint_of("created_at", created_at, INT64_MAX), uint_of("random", random, UINT64_MAX))
+    return PyBytes_FromStringAndSize(job_id, keys.JOB_ID_BYTES)
+
+
+# Records.
+
+def encode_record(fields):
+    """Write a record in its one canonical form. Raises InvalidArgument for fields that no reader would accept."""
+    cdef string out
+    cdef View view
+    cdef const char* why = NULL
+    row = tuple(fields)
+    if len(row) != FIELDS + 1:
+        raise error("InvalidType", "a record is encoded from RecordFields")
+    out.push_back(1)
+    append_array_header(&out, len(row[FIELDS]) + FIELDS)
+    for field in row[:EVENTS_AT]:
+        append_value(&out, field, 1)
+    _append_events(&out, row[EVENTS_AT])
+    for field in row[EVENTS_AT + 1:FIELDS]:
+        append_value(&out, field, 1)
+    for field in row[FIELDS]:
+        append_value(&out, field, 1)
+    if decode(out.data(), out.size(), &view, &why) != kOk:
+        raise error("InvalidArgument", f"not a record: {_reason(why)}")
+    return PyBytes_FromStringAndSize(out.data(), <Py_ssize_t>out.size())
+
+
+def decode_record(bytes value not None):
+    """Read a record, every byte of it. Raises CorruptRecord, or UnsupportedVersion for a newer release's format."""
+    cdef View view
+    _load(value, &view)
+    from telha_queue.record import RecordFields
+
+    return RecordFields(
+        job_id=bytes_or_none(view.job_id),
+        kind=text_or_none(view.kind),
+        payload=bytes_or_none(view.payload),
+        priority=view.priority,
+        created_at=view.created_at,
+        state=view.state,
+        attempts=view.attempts,
+        lease_generation=view.lease_generation,
+        worker_id=text_or_none(view.worker_id),
+        lease_deadline=int_or_none(view.lease_deadline),
+        not_before=int_or_none(view.not_before),
+        idempotency_key=text_or_none(view.idempotency_key),
+        max_attempts=int_or_none(view.max_attempts),
+        continuation=bytes_or_none(view.continuation),
+        events=_events(&view),
+        payload_bytes=view.payload_bytes,
+        dead_reason=text_or_none(view.dead_reason),
+        reaped_worker_id=text_or_none(view.reaped_worker_id),
+        events_dropped=view.events_dropped,
+        crashes=view.crashes,
+        extra=read_values(view.extra, view.extra_count),
+    )
+
+
+# Transitions.
+
+def step(bytes value not None, command, now_us, policy):
+    """Apply a verb to a stored record; return the new one, or the number of the Refusal. See transitions.py."""
+    cdef View before
+    cdef Command c_command
+    cdef Policy c_policy = _policy(policy)
+    cdef string after
+    _load(value, &before)
+    c_command.verb = <transitions.Verb><int>uint_of("verb", command.verb, transitions.RETRY)
+    c_command.worker_id = utf8_of("worker_id", command.worker_id)
+    c_command.lease_generation = uint_of("lease_generation", command.lease_generation, UINT64_MAX)
+    c_command.ttl_us = <int64_t>uint_of("ttl_us", command.ttl_us, INT64_MAX)
+    c_command.detail = utf8_of("detail", command.detail)
+    c_command.continuation = bytes_of("continuation", command.continuation)
+    c_command.retryable = bool(command.retryable)
+    c_command.accept_late = bool(command.accept_late)
+    c_command.delay_us = <int64_t>uint_of("delay_us", command.delay_us, INT64_MAX)
+    cdef int refusal = transitions.apply(
+        &before, &c_command, <int64_t>uint_of("now_us", now_us, INT64_MAX), &c_policy, &after
+    )
+    return refusal if refusal != APPLIED else PyBytes_FromStringAndSize(after.data(), <Py_ssize_t>after.size())
+
+
+def backoff_us(policy, attempts):
+    """Delay in microseconds before attempt number `attempts` + 1."""
+    cdef Policy c_policy = _policy(policy)
+    return transitions.backoff_us(&c_policy, <uint32_t>uint_of("attempts", attempts, UINT32_MAX))
+
+
+# What the above are made of.
+
+cdef Policy _policy(policy) except *:
+    cdef Policy c_policy
+    c_policy.max_attempts = uint_of("max_attempts", policy.max_attempts, UINT64_MAX)
+    c_policy.lease_grace_us = <int64_t>uint_of("lease_grace_us", policy.lease_grace_us, INT64_MAX)
+    c_policy.backoff_base_secs = uint_of("backoff_base_secs", policy.backoff_base_secs, UINT64_MAX)
+    c_policy.backoff_factor = uint_of("backoff_factor", policy.backoff_factor, UINT64_MAX)
+    c_policy.backoff_cap_secs = uint_of("backoff_cap_secs", policy.backoff_cap_secs, UINT64_MAX)
+    return c_policy
+
+
+cdef int _load(bytes value, View* view) except -1:
+    cdef const char* why = NULL
+    cdef int decoded = decode(PyBytes_AS_STRING(value), <size_t>PyBytes_GET_SIZE(value), view, &why)
+    if decoded == kOk:
+        return 0
+    name = "UnsupportedVersion" if decoded == kUnsupportedVersion else "CorruptRecord"
+    raise error(name, f"record: {_reason(why)}")
+
+
+cdef str _reason(const char* why):
+    return (<bytes>why).decode()
+
+
+cdef tuple _events(const View* view):
+    types = _types()
+    cdef list events = []
+    for values in read_values(view.events, 0 if is_nil(view.events) else 1)[0]:
+        events.append(types.JobEvent(*values) if len(values) <= EVENT_FIELDS else types.WiderEvent.of(values))
+    return tuple(events)
+
+
+cdef int _append_events(string* out, events) except -1:
+    append_array_header(out, len(events))
+    for event in events:
+        values = tuple(event) + getattr(event, "extra", ())
+        if values[3:] == (1, None):  # only merged heartbeats are written with a count
+            values = values[:3]
+        append_value(out, values, 2)
+    return 0
+
+
+@cython.final
+cdef class _Types:
+    """The classes that fields are made of."""
+
+    cdef readonly object UUID
+    cdef readonly object Scope
+    cdef readonly object JobEvent
+    cdef readonly object WiderEvent
+    cdef readonly tuple states
+
+
+cdef _Types _loaded = None
+
+
+cdef _Types _types():
+    global _loaded
+    if _loaded is None:
+        from uuid import UUID
+
+        from telha_queue.job import JobEvent, JobState
+        from telha_queue.record import WiderEvent
+        from telha_queue.scope import Scope
+
+        types = _Types()
+        types.UUID, types.Scope, types.JobEvent, types.WiderEvent = UUID, Scope, JobEvent, WiderEvent
+        types.states = tuple(JobState)
+        _loaded = types
+    return _loaded

@@ -1,0 +1,35 @@
+"""One transition is one WriteBatch: what a new job and a moved job are made of on disk.
+
+Every row that belongs to a job is written in the batch that writes the job, so that no crash can part them.
+"""
+
+from libcpp.string cimport string
+
+from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
+from lookup cimport ID_ROW_BYTES, encode_id_row
+from record cimport Bytes, is_nil
+from rocksdb cimport ColumnFamilyHandle, Slice, WriteBatch
+from store cimport IDEMPOTENCY, IDS, JOBS, PAYLOADS, Row, Store, slice_of
+
+
+cdef inline void put_new_job(
+    Store* store, WriteBatch* batch, Row* row, Bytes payload_aside, const string* idempotency_name
+) noexcept nogil:
+    """Add a job with its side rows. A payload of nil stands in the record; a NULL name means no idempotency key."""
+    cdef char[ID_ROW_BYTES] id_row
+    cdef Slice job_id = Slice(row.job_id(), JOB_ID_BYTES)
+    encode_id_row(id_row, row.key.data(), row.key.data())
+    batch.Put(store.database.family(JOBS), slice_of(row.key), slice_of(row.value))
+    batch.Put(store.database.family(IDS), job_id, Slice(id_row, ID_ROW_BYTES))
+    if idempotency_name != NULL:
+        batch.Put(store.database.family(IDEMPOTENCY), slice_of(idempotency_name[0]), job_id)
+    if not is_nil(payload_aside):
+        batch.Put(store.database.family(PAYLOADS), job_id, Slice(payload_aside.data, payload_aside.size))
+
+
+cdef inline void put_moved_job(Store* store, WriteBatch* batch, const string& old_key, Row* row) noexcept nogil:
+    """Add a transition: the row under its old key goes, the new one comes. Side rows do not change."""
+    cdef ColumnFamilyHandle* jobs = store.database.family(JOBS)
+    if old_key != row.key:
+        batch.Delete(jobs, slice_of(old_key))
+    batch.Put(jobs, slice_of(row.key), slice_of(row.value))

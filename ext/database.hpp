@@ -1,0 +1,120 @@
+// database.hpp: the RocksDB database behind a store: its column families, options, and the order in which it is opened
+// and closed. Knows bytes; knows nothing of jobs.
+#pragma once
+
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/table.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "quiet_logger.hpp"
+#include "settings.hpp"
+
+namespace telha {
+
+enum class Family : size_t { kMeta = 0, kJobs, kIds, kIdempotency, kPayloads, kCount };
+
+class Database {
+ public:
+  static constexpr size_t kFamilies = static_cast<size_t>(Family::kCount);
+
+  rocksdb::Status open(const Settings& settings) noexcept {
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    const auto cache = rocksdb::NewLRUCache(settings.block_cache_bytes);
+    for (size_t i = 0; i < kFamilies; ++i) {
+      families.emplace_back(kNames[i], family_options(static_cast<Family>(i), settings, cache));
+    }
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::Status status = open_into(database_options(settings), settings.path, families, &handles, &db_);
+    if (status.ok()) std::copy(handles.begin(), handles.end(), handles_.begin());
+    return status;
+  }
+
+  // Requires that no call is under way and no iterator is left. Column family handles go before the database: RocksDB
+  // ends the process otherwise.
+  rocksdb::Status close() noexcept {
+    if (db_ == nullptr) return rocksdb::Status::OK();
+    for (auto*& handle : handles_) {
+      if (handle != nullptr) db_->DestroyColumnFamilyHandle(handle);
+      handle = nullptr;
+    }
+    const rocksdb::Status status = db_->Close();
+    db_.reset();
+    return status;
+  }
+
+  rocksdb::DB* db() const noexcept { return db_.get(); }
+  rocksdb::ColumnFamilyHandle* family(Family family) const noexcept { return handles_[static_cast<size_t>(family)]; }
+
+  // In the forked child nothing of RocksDB may be touched, destructors included.
+  void abandon() noexcept { (void)db_.release(); }
+
+ private:
+  static constexpr std::array<const char*, kFamilies> kNames = {"default", "jobs", "ids", "idempotency", "payloads"};
+  static constexpr size_t kBandBytes = 34;  // scope, state, priority: rows of one band are inserted in key order
+
+  static rocksdb::DBOptions database_options(const Settings& settings) noexcept {
+    rocksdb::DBOptions options;
+    options.create_if_missing = settings.create;
+    options.create_missing_column_families = true;
+    options.info_log = std::make_shared<QuietLogger>();
+    options.stats_dump_period_sec = 0;
+    options.stats_persist_period_sec = 0;
+    options.max_background_jobs = 2;
+    options.max_open_files = 512;
+    options.max_total_wal_size = 4 * settings.memtable_bytes;
+    return options;
+  }
+
+  static rocksdb::ColumnFamilyOptions family_options(Family family, const Settings& settings,
+                                                     const std::shared_ptr<rocksdb::Cache>& cache) noexcept {
+    rocksdb::BlockBasedTableOptions table;
+    table.block_cache = cache;
+    table.cache_index_and_filter_blocks = true;
+    // Look-ups of these are by whole key; the jobs family is scanned, and looked up where the row is known to be.
+    if (family == Family::kIds || family == Family::kIdempotency) {
+      table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+    }
+    rocksdb::ColumnFamilyOptions options;
+    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+    options.write_buffer_size = settings.memtable_bytes;
+    options.compression = compression();
+    options.level_compaction_dynamic_level_bytes = true;
+    if (family == Family::kJobs) {
+      options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(kBandBytes));
+    }
+    return options;
+  }
+
+  static rocksdb::CompressionType compression() noexcept {
+    const auto supported = rocksdb::GetSupportedCompressions();
+    const bool lz4 = std::find(supported.begin(), supported.end(), rocksdb::kLZ4Compression) != supported.end();
+    return lz4 ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
+  }
+
+  // Later releases hand the database out as a unique_ptr; a template, so that the form a release lacks is not compiled.
+  template <typename Options, typename Families, typename Handles, typename Owner>
+  static rocksdb::Status open_into(const Options& options, const std::string& path, const Families& families,
+                                   Handles* handles, Owner* owner) noexcept {
+    if constexpr (requires { rocksdb::DB::Open(options, path, families, handles, owner); }) {
+      return rocksdb::DB::Open(options, path, families, handles, owner);
+    } else {
+      typename Owner::pointer db = nullptr;
+      rocksdb::Status status = rocksdb::DB::Open(options, path, families, handles, &db);
+      owner->reset(db);
+      return status;
+    }
+  }
+
+  std::unique_ptr<rocksdb::DB> db_;
+  std::array<rocksdb::ColumnFamilyHandle*, kFamilies> handles_{};
+};
+
+}  // namespace telha

@@ -1,0 +1,177 @@
+"""Enqueue: from arguments to rows, for one job and for many, in one write."""
+
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
+from libcpp.string cimport string
+
+from announce cimport announce_row
+from batch cimport put_new_job
+from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, key_job_id, make_job_id
+from lookup cimport find_row, get
+from record cimport Bytes, NewEvent, View, encode, is_nil, nil, text
+from rocksdb cimport PinnableSlice, WriteBatch
+from store cimport (
+    CODE_NOT_FOUND,
+    IDEMPOTENCY,
+    Fault,
+    List,
+    Lock,
+    Name,
+    Outcome,
+    Row,
+    Store,
+    Visit,
+    append_text,
+    fault_corrupt,
+    set_text,
+    slice_of,
+)
+
+
+cdef enum:
+    # A longer payload stands in a row of its own, so that no transition has to copy it.
+    MAX_INLINE_PAYLOAD_BYTES = 4096
+
+cdef struct NewJob:
+    Bytes kind
+    Bytes payload
+    Bytes idempotency_key  # nil for none
+    uint8_t priority
+    int64_t not_before  # -1 for none, and below
+    int64_t max_attempts
+
+
+cdef inline Fault enqueue(
+    Store* store, const char* scope, const NewJob* jobs, size_t n, int64_t now_us, List[Outcome]* out
+) noexcept nogil:
+    """Store n jobs in one write and add one outcome each, in order.
+
+    A job whose idempotency key is taken has the job that took it as its outcome. The keys are claimed from the look-up
+    until the write, so that callers with the same key take turns.
+    """
+    cdef Visit visit
+    cdef WriteBatch batch
+    cdef List[string] names
+    cdef Lock lock
+    cdef size_t i
+    cdef size_t distinct = 0
+    cdef Fault fault = visit.enter(store)
+    if not fault.ok():
+        return fault
+    store.see(now_us)
+    for i in range(n):
+        if not is_nil(jobs[i].idempotency_key):
+            set_text(names.add(), scope, SCOPE_BYTES)
+            append_text(names.at(names.size() - 1), jobs[i].idempotency_key.data, jobs[i].idempotency_key.size)
+    if names.size() > 0:
+        lock = Lock(store.mutex)
+        distinct = store.claims.wait_and_take(lock, names.items())
+        lock.unlock()
+    fault = _gather(store, scope, jobs, n, now_us, &names, distinct < names.size(), &batch, out)
+    if fault.ok() and batch.Count() > 0:
+        fault = store.commit(&batch)
+    lock = Lock(store.mutex)
+    for i in range(names.size()):
+        store.claims.give_back(Name(names.at(i)[0]))
+    if fault.ok():
+        for i in range(n):
+            announce_row(store, &out.at(i).row)
+    return fault
+
+
+cdef inline Fault _gather(
+    Store* store,
+    const char* scope,
+    const NewJob* jobs,
+    size_t n,
+    int64_t now_us,
+    List[string]* names,
+    bint has_repeats,
+    WriteBatch* batch,
+    List[Outcome]* out,
+) noexcept nogil:
+    """Fill the batch with the jobs that are new, and the outcomes with all of them."""
+    cdef size_t i
+    cdef size_t keyed = 0
+    cdef string* name
+    cdef Outcome* outcome
+    cdef Fault fault
+    for i in range(n):
+        outcome = out.add()
+        name = NULL
+        if not is_nil(jobs[i].idempotency_key):
+            name = names.at(keyed)
+            keyed += 1
+            if has_repeats and _took_it(jobs, i, out, names, name[0], &outcome.row):
+                continue
+            fault = _find_keyed(store, scope, name, &outcome.row)
+            if fault.ok():
+                continue
+            if fault.code != CODE_NOT_FOUND:
+                return fault
+        _add_new(store, scope, &jobs[i], now_us, name, batch, &outcome.row)
+    return Fault()
+
+
+cdef inline bint _took_it(
+    const NewJob* jobs, size_t i, List[Outcome]* out, List[string]* names, const string& name, Row* row
+) noexcept nogil:
+    """Whether a job before job i in this call has its idempotency key; copies that one's row."""
+    cdef size_t j
+    cdef size_t keyed = 0
+    for j in range(i):
+        if not is_nil(jobs[j].idempotency_key):
+            if names.at(keyed)[0] == name:
+                row[0] = out.at(j).row
+                return True
+            keyed += 1
+    return False
+
+
+cdef inline Fault _find_keyed(Store* store, const char* scope, const string* name, Row* out) noexcept nogil:
+    """The row of the job that has an idempotency key; CODE_NOT_FOUND when none has."""
+    cdef PinnableSlice job_id
+    cdef Fault fault = get(store, IDEMPOTENCY, slice_of(name[0]), &job_id)
+    if not fault.ok():
+        return fault
+    if job_id.size() != JOB_ID_BYTES:
+        return fault_corrupt(b"the idempotency row has a wrong length")
+    fault = find_row(store, scope, job_id.data(), out)
+    if fault.code == CODE_NOT_FOUND:
+        return fault_corrupt(b"the idempotency row names no job")
+    return fault
+
+
+cdef inline void _add_new(
+    Store* store,
+    const char* scope,
+    const NewJob* job,
+    int64_t now_us,
+    const string* name,
+    WriteBatch* batch,
+    Row* row,
+) noexcept nogil:
+    cdef View record
+    cdef NewEvent enqueued
+    cdef char[KEY_BYTES] key
+    cdef char[JOB_ID_BYTES] job_id
+    cdef Bytes aside = nil()
+    record.created_at = store.next_created_at(now_us)
+    make_job_id(job_id, record.created_at, store.random())
+    encode_key(key, scope, PENDING, job.priority, record.created_at, job_id)
+    record.job_id.data = job_id
+    record.job_id.size = JOB_ID_BYTES
+    record.kind = job.kind
+    record.payload_bytes = job.payload.size
+    if job.payload.size > MAX_INLINE_PAYLOAD_BYTES:
+        aside = job.payload
+    else:
+        record.payload = job.payload
+    record.priority = job.priority
+    record.not_before = job.not_before
+    record.idempotency_key = job.idempotency_key
+    record.max_attempts = job.max_attempts
+    enqueued.at = now_us
+    enqueued.transition = text(b"enqueued")
+    encode(record, &enqueued, &row.value)
+    set_text(&row.key, key, KEY_BYTES)
+    put_new_job(store, batch, row, aside, name)

@@ -1,0 +1,54 @@
+// fork.hpp: notices that this process is a forked copy of one that had a store open.
+//
+// RocksDB does not survive fork: its background threads are gone in the child, an open store writes into the parent's
+// log, and even a store opened afresh in the child hangs at its first flush. So once a store was ever opened, a forked
+// child may use none: every call is refused, and nothing of the copy is closed or freed.
+#pragma once
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+
+namespace telha::fork {
+
+// An open lock file stays locked for as long as any copy of its descriptor is open, so the child must drop its copies,
+// or a forked worker would keep the directory locked after its parent has died. Fixed size: the handler that runs in
+// the child may not allocate. Stores beyond it are still guarded; only their copies are not dropped.
+inline constexpr size_t kTrackedLocks = 256;
+inline std::array<std::atomic<int>, kTrackedLocks> tracked_locks{};  // descriptor + 1; 0 is a free slot
+inline std::atomic<bool> child{false};
+
+inline void in_child() noexcept {
+  child.store(true, std::memory_order_relaxed);
+  for (auto& slot : tracked_locks) {
+    const int stored = slot.exchange(0, std::memory_order_relaxed);
+    if (stored != 0) ::close(stored - 1);
+  }
+}
+
+// Whether stores are out of bounds in this process. Cheap enough for every call.
+inline bool is_child() noexcept { return child.load(std::memory_order_relaxed); }
+
+// Called before a store is opened; the handler stays for the life of the process.
+inline void watch() noexcept {
+  static const int installed = ::pthread_atfork(nullptr, nullptr, in_child);
+  (void)installed;
+}
+
+inline void track_lock(int descriptor) noexcept {
+  for (auto& slot : tracked_locks) {
+    int expected = 0;
+    if (slot.compare_exchange_strong(expected, descriptor + 1)) return;
+  }
+}
+
+inline void untrack_lock(int descriptor) noexcept {
+  for (auto& slot : tracked_locks) {
+    int expected = descriptor + 1;
+    if (slot.compare_exchange_strong(expected, 0)) return;
+  }
+}
+
+}  // namespace telha::fork

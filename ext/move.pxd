@@ -1,0 +1,77 @@
+"""Verbs on jobs that the caller names: everything that happens to a job between its lease and its end, and retry.
+
+Read, decide, write, all under the claims of the jobs concerned. What is decided is transitions.pxd's affair.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp
+from libcpp.string cimport string
+
+from announce cimport announce_row
+from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
+from lookup cimport find_claimed
+from rocksdb cimport WriteBatch
+from store cimport CODE_NOT_FOUND, Fault, List, Lock, Name, Outcome, Row, Store, Visit, fault_of, set_text
+from transit cimport transit
+from transitions cimport RETRY, Command
+
+# Which job, and what is asked of it. A scope of NULL takes the job of any scope.
+cdef struct Move:
+    const char* scope
+    const char* job_id
+    Command command
+
+
+cdef inline Fault move_jobs(
+    Store* store, const Move* moves, size_t n, int64_t now_us, List[Outcome]* out
+) noexcept nogil:
+    """Make n moves in one write; adds one outcome each, in order.
+
+    A refused move changes nothing and harms no other. Moves of the same job are made one after the other.
+    """
+    cdef Visit visit
+    cdef WriteBatch batch
+    cdef List[string] names
+    cdef Lock lock
+    cdef Row row
+    cdef size_t i
+    cdef size_t distinct
+    cdef Fault fault = visit.enter(store)
+    if not fault.ok():
+        return fault
+    store.see(now_us)
+    names.resize(n)
+    for i in range(n):
+        set_text(names.at(i), moves[i].job_id, JOB_ID_BYTES)
+    lock = Lock(store.mutex)
+    distinct = store.claims.wait_and_take(lock, names.items())
+    lock.unlock()
+    out.resize(n)
+    for i in range(n):
+        out.at(i).fault = _find(store, moves, i, distinct < n, out, &row)
+        if out.at(i).fault.ok():
+            out.at(i).fault = transit(store, &row, &moves[i].command, now_us, &batch, &out.at(i).row)
+    if batch.Count() > 0:
+        fault = store.commit(&batch)
+    lock.lock()
+    for i in range(n):
+        store.claims.give_back(Name(names.at(i)[0]))
+        if fault.ok() and out.at(i).fault.ok():
+            announce_row(store, &out.at(i).row)
+    return fault
+
+
+cdef inline Fault _find(
+    Store* store, const Move* moves, size_t i, bint has_repeats, List[Outcome]* out, Row* row
+) noexcept nogil:
+    """The row as this call has it so far: as an earlier move of the same job left it, or as it is stored."""
+    cdef State likely = DEAD if moves[i].command.verb == RETRY else LEASED
+    cdef size_t j = i if has_repeats else 0
+    while j > 0:
+        j -= 1
+        if out.at(j).fault.ok() and memcmp(moves[j].job_id, moves[i].job_id, JOB_ID_BYTES) == 0:
+            if moves[i].scope != NULL and memcmp(moves[i].scope, out.at(j).row.key.data(), SCOPE_BYTES) != 0:
+                return fault_of(CODE_NOT_FOUND)
+            row[0] = out.at(j).row
+            return Fault()
+    return find_claimed(store, moves[i].scope, moves[i].job_id, likely, row)

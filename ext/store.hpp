@@ -1,0 +1,208 @@
+// store.hpp: one open queue directory: who may call it when, what it writes, and how it ends.
+//
+// Verbs (lease.pxd and its neighbours) enter through a Visit, take the mutex only for what is in memory, and write
+// through commit(). No Python object is touched in here and the GIL is never held.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "claims.hpp"
+#include "database.hpp"
+#include "fault.hpp"
+#include "fork.hpp"
+#include "owner_lock.hpp"
+#include "rows.hpp"
+#include "settings.hpp"
+#include "waiters.hpp"
+
+namespace telha {
+
+class Store {
+ public:
+  OwnerLock owner;
+  Settings settings;
+  Database database;
+  std::mutex mutex;  // guards claims and waiters
+  Claims claims;
+  Waiters waiters;
+
+  Store() noexcept = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // Requires that the owner lock is held and the settings are final.
+  Fault open() noexcept {
+    fork::watch();
+    rocksdb::Status status = database.open(settings);
+    if (!status.ok()) return Fault::read(status);
+    random_state_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+    if (settings.durability == Durability::kGroup) syncer_ = std::thread([this] { sync_in_groups(); });
+    is_open_.store(true);
+    return Fault{};
+  }
+
+  // Refuses new calls, wakes waiters, waits for calls under way, then releases everything in RocksDB's order. Only the
+  // first call does anything.
+  Fault close() noexcept {
+    {
+      std::lock_guard lock(mutex);
+      if (!is_open_.exchange(false)) return Fault{};
+      waiters.wake_all();
+    }
+    stop_.notify_all();
+    if (syncer_.joinable()) syncer_.join();
+    {
+      std::unique_lock lock(mutex);
+      left_.wait(lock, [this] { return visits_.load() == 0; });
+    }
+    if (!has_failed_.load()) write_clock();
+    rocksdb::Status status = database.close();
+    owner.release();
+    return Fault::read(std::move(status));
+  }
+
+  bool is_open() const noexcept { return is_open_.load(std::memory_order_relaxed); }
+
+  // Makes one batch durable as the settings say. After a failed write every later one is refused with the first cause:
+  // the log's tail is then in doubt, and RocksDB with assertions may abort when it is synced or appended to again.
+  Fault commit(rocksdb::WriteBatch* batch) noexcept {
+    if (has_failed_.load(std::memory_order_acquire)) return failed();
+    rocksdb::WriteOptions options;
+    options.sync = settings.durability == Durability::kSync;
+    rocksdb::Status status = database.db()->Write(options, batch);
+    if (!status.ok()) {
+      remember_failure(status);
+      return Fault::write(std::move(status));
+    }
+    if (settings.durability == Durability::kGroup) is_dirty_.store(true, std::memory_order_release);
+    return Fault{};
+  }
+
+  // Strictly increasing over all jobs of the store, across ties and steps of the clock.
+  uint64_t next_created_at(int64_t now_us) noexcept {
+    uint64_t last = last_created_at_.load();
+    uint64_t next = 0;
+    do {
+      next = std::min(std::max(last + 1, static_cast<uint64_t>(now_us)), kMaxTimeUs);
+    } while (!last_created_at_.compare_exchange_weak(last, next));
+    return next;
+  }
+
+  // 64 well mixed bits (splitmix64). They tell ids apart and are no secret.
+  uint64_t random() noexcept {
+    uint64_t z = random_state_.fetch_add(0x9E3779B97F4A7C15u) + 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+  // The latest time that stored jobs, a clean close or a verb bear witness to.
+  uint64_t last_seen_us() const noexcept { return std::max(seen_us_.load(), last_created_at_.load()); }
+
+  void see(int64_t now_us) noexcept {
+    uint64_t seen = seen_us_.load(std::memory_order_relaxed);
+    const auto now = static_cast<uint64_t>(now_us);
+    while (seen < now && !seen_us_.compare_exchange_weak(seen, now)) {
+    }
+  }
+
+  void restore_clock(uint64_t last_created_at, uint64_t seen_us) noexcept {
+    last_created_at_.store(last_created_at);
+    seen_us_.store(seen_us);
+  }
+
+  // Rows that a scan met and could not decode, since the store was opened.
+  std::atomic<uint64_t> corrupt_rows{0};
+
+ private:
+  friend class Visit;
+  static constexpr uint64_t kMaxTimeUs = INT64_MAX;
+
+  Fault failed() noexcept {
+    std::lock_guard lock(failure_mutex_);
+    Fault fault = Fault::of(Code::kFailed);
+    fault.status = first_failure_;
+    return fault;
+  }
+
+  void remember_failure(const rocksdb::Status& status) noexcept {
+    std::lock_guard lock(failure_mutex_);
+    if (!has_failed_.exchange(true)) first_failure_ = status;
+  }
+
+  void sync_in_groups() noexcept {
+    std::unique_lock lock(sync_mutex_);
+    while (is_open_.load()) {
+      stop_.wait_for(lock, std::chrono::milliseconds(settings.group_sync_ms));
+      if (!is_dirty_.exchange(false) || has_failed_.load()) continue;
+      const rocksdb::Status status = database.db()->SyncWAL();
+      if (!status.ok()) remember_failure(status);
+    }
+  }
+
+  void write_clock() noexcept {
+    char bytes[8];
+    for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(last_seen_us() >> (56 - 8 * i));
+    rocksdb::WriteOptions options;
+    options.sync = true;
+    (void)database.db()->Put(options, database.family(Family::kMeta), "clock", rocksdb::Slice(bytes, sizeof bytes));
+  }
+
+  std::atomic<bool> is_open_{false};
+  std::atomic<int64_t> visits_{0};
+  std::condition_variable left_;
+
+  std::atomic<uint64_t> last_created_at_{0};
+  std::atomic<uint64_t> seen_us_{0};
+  std::atomic<uint64_t> random_state_{0};
+
+  std::atomic<bool> has_failed_{false};
+  std::mutex failure_mutex_;
+  rocksdb::Status first_failure_;
+
+  std::thread syncer_;
+  std::mutex sync_mutex_;
+  std::condition_variable stop_;
+  std::atomic<bool> is_dirty_{false};
+};
+
+// One call of a verb. While it lives, close() waits.
+class Visit {
+ public:
+  Visit() noexcept = default;
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  ~Visit() { leave(); }
+
+  Fault enter(Store* store) noexcept {
+    if (fork::is_child()) return Fault::of(Code::kForked);
+    store->visits_.fetch_add(1);
+    store_ = store;
+    if (store->is_open_.load()) return Fault{};
+    leave();
+    return Fault::of(Code::kClosed);
+  }
+
+ private:
+  void leave() noexcept {
+    if (store_ == nullptr) return;
+    Store* store = store_;
+    store_ = nullptr;
+    // The last one out of a store that is closing tells it. The mutex orders this against close() going to sleep.
+    if (store->visits_.fetch_sub(1) == 1 && !store->is_open_.load()) {
+      std::lock_guard lock(store->mutex);
+      store->left_.notify_all();
+    }
+  }
+
+  Store* store_ = nullptr;
+};
+
+}  // namespace telha

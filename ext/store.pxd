@@ -1,0 +1,200 @@
+"""The open store, as Cython sees it, and the small steps that every verb is made of. store.hpp says the rest."""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from record cimport Bytes, View, decode, kOk, kUnsupportedVersion, matches_key
+from rocksdb cimport DB, ColumnFamilyHandle, Slice, Status, WriteBatch
+from transitions cimport Policy
+
+cdef extern from "fault.hpp" namespace "telha" nogil:
+    cdef enum Code "telha::Code":
+        CODE_OK "telha::Code::kOk"
+        CODE_NOT_FOUND "telha::Code::kNotFound"
+        CODE_LEASE_CONFLICT "telha::Code::kLeaseConflict"
+        CODE_INVALID_TRANSITION "telha::Code::kInvalidTransition"
+        CODE_CORRUPT "telha::Code::kCorrupt"
+        CODE_UNSUPPORTED_VERSION "telha::Code::kUnsupportedVersion"
+        CODE_CLOSED "telha::Code::kClosed"
+        CODE_FORKED "telha::Code::kForked"
+        CODE_FAILED "telha::Code::kFailed"
+        CODE_STORAGE "telha::Code::kStorage"
+
+    cdef cppclass Fault:
+        Fault() noexcept
+        Code code
+        bint outcome_unknown
+        uint8_t state
+        uint64_t held
+        const char* why
+        Status status
+        bint ok() noexcept
+
+    Fault fault_of "telha::Fault::of"(Code code) noexcept
+    Fault fault_read "telha::Fault::read"(Status status) noexcept
+    Fault fault_refused "telha::Fault::refused"(Code code, uint64_t held, uint8_t state) noexcept
+    Fault fault_corrupt "telha::Fault::corrupt"(const char* why) noexcept
+
+cdef extern from "rows.hpp" namespace "telha" nogil:
+    cdef cppclass Row:
+        string key
+        string value
+        void set(const char* key, size_t key_size, const char* value, size_t value_size) noexcept
+        void set_state(uint8_t state) noexcept
+        const char* job_id() noexcept
+
+    cdef cppclass Outcome:
+        Fault fault
+        Row row
+
+    cdef cppclass List[Item]:
+        size_t size() noexcept
+        Item* at(size_t index) noexcept
+        Item* add() noexcept
+        void resize(size_t size) noexcept
+        void clear() noexcept
+        vector[Item]& items() noexcept
+
+    # The members of libcpp's string may raise, which no code without the GIL can do.
+    void set_text(string* out, const char* data, size_t size) noexcept
+    void append_text(string* out, const char* data, size_t size) noexcept
+
+cdef extern from "settings.hpp" namespace "telha" nogil:
+    cdef enum Durability "telha::Durability":
+        pass
+
+    cdef cppclass Settings:
+        bint create
+        Durability durability
+        int64_t group_sync_ms
+        uint64_t memtable_bytes
+        uint64_t block_cache_bytes
+        int64_t max_attempts
+        int64_t lease_grace_us
+        int64_t backoff_base_secs
+        int64_t backoff_factor
+        int64_t backoff_cap_secs
+        void set_path(const char* data, size_t size) noexcept
+        void add_kind_base(const char* kind, size_t size, int64_t base_secs) noexcept
+        int64_t kind_base_secs(const char* kind, size_t size) noexcept
+
+cdef extern from "database.hpp" namespace "telha" nogil:
+    cdef enum Family "telha::Family":
+        META "telha::Family::kMeta"
+        JOBS "telha::Family::kJobs"
+        IDS "telha::Family::kIds"
+        IDEMPOTENCY "telha::Family::kIdempotency"
+        PAYLOADS "telha::Family::kPayloads"
+
+    cdef cppclass Database:
+        DB* db() noexcept
+        ColumnFamilyHandle* family(Family family) noexcept
+        void abandon() noexcept
+
+cdef extern from "<mutex>" nogil:
+    cdef cppclass Mutex "std::mutex":
+        pass
+
+    cdef cppclass Lock "std::unique_lock<std::mutex>":
+        Lock() noexcept
+        Lock(Mutex& mutex) noexcept
+        void lock() noexcept
+        void unlock() noexcept
+
+cdef extern from "claims.hpp" nogil:
+    cdef cppclass Name "std::string_view":
+        Name(const char* data, size_t size) noexcept
+        Name(const string& text) noexcept
+
+cdef extern from "claims.hpp" namespace "telha" nogil:
+    cdef cppclass Claims:
+        bint is_taken(Name name) noexcept
+        void take(Name name) noexcept
+        size_t wait_and_take(Lock& lock, const vector[string]& names) noexcept
+        void give_back(Name name) noexcept
+
+cdef extern from "waiters.hpp" namespace "telha" nogil:
+    cdef cppclass Waiter:
+        Waiter() noexcept
+        const char* scope
+        const void* kinds
+        Waiter* next
+
+    cdef cppclass Waiters:
+        uint64_t ticket(const char* scope) noexcept
+        void announce(const char* scope) noexcept
+        Waiter* first() noexcept
+        void wake(Waiter* waiter) noexcept
+        void wake_all() noexcept
+        bint sleep(Lock& lock, Waiter* self, uint64_t held_ticket, int64_t timeout_us) noexcept
+
+cdef extern from "owner_lock.hpp" namespace "telha" nogil:
+    cdef cppclass OwnerLock:
+        int acquire(const char* path) noexcept
+        int owner_pid() noexcept
+
+cdef extern from "store.hpp" namespace "telha" nogil:
+    cdef cppclass Corrupt "std::atomic<uint64_t>":
+        uint64_t load() noexcept
+        uint64_t fetch_add(uint64_t more) noexcept
+
+    cdef cppclass Store:
+        Store() noexcept
+        OwnerLock owner
+        Settings settings
+        Database database
+        Mutex mutex
+        Claims claims
+        Waiters waiters
+        Corrupt corrupt_rows
+        Fault open() noexcept
+        Fault close() noexcept
+        bint is_open() noexcept
+        Fault commit(WriteBatch* batch) noexcept
+        uint64_t next_created_at(int64_t now_us) noexcept
+        uint64_t random() noexcept
+        uint64_t last_seen_us() noexcept
+        void see(int64_t now_us) noexcept
+        void restore_clock(uint64_t last_created_at, uint64_t seen_us) noexcept
+
+    cdef cppclass Visit:
+        Visit() noexcept
+        Fault enter(Store* store) noexcept
+
+cdef extern from "fork.hpp" namespace "telha::fork" nogil:
+    bint is_child() noexcept
+
+
+cdef inline Slice slice_of(const string& text) noexcept nogil:
+    return Slice(text.data(), text.size())
+
+
+cdef inline Fault view_row(const char* key, const char* value, size_t size, View* out) noexcept nogil:
+    """Take a row of the jobs family apart; its key has its right length."""
+    cdef const char* why = NULL
+    cdef int decoded = decode(value, size, out, &why)
+    cdef Fault fault
+    if decoded != kOk:
+        fault = fault_corrupt(why)
+        if decoded == kUnsupportedVersion:
+            fault.code = CODE_UNSUPPORTED_VERSION
+        return fault
+    if not matches_key(out[0], key):
+        return fault_corrupt(b"record and key disagree")
+    return fault
+
+
+cdef inline void policy_for(Store* store, Bytes kind, Policy* out) noexcept nogil:
+    """What the settings say for a job of this kind; a kind with a base of its own has it as floor of its cap."""
+    cdef int64_t base_secs = store.settings.kind_base_secs(kind.data, kind.size)
+    cdef int64_t cap_secs = store.settings.backoff_cap_secs
+    if base_secs < 0:
+        base_secs = store.settings.backoff_base_secs
+    else:
+        cap_secs = max(base_secs, cap_secs)
+    out.max_attempts = <uint64_t>store.settings.max_attempts
+    out.lease_grace_us = store.settings.lease_grace_us
+    out.backoff_base_secs = <uint64_t>base_secs
+    out.backoff_factor = <uint64_t>store.settings.backoff_factor
+    out.backoff_cap_secs = <uint64_t>cap_secs

@@ -1,0 +1,48 @@
+"""One job through one transition: its row in, its next row out, both in the batch. For verbs that hold its claim."""
+
+from libc.stdint cimport int64_t
+
+from batch cimport put_moved_job
+from record cimport View, encode
+from rocksdb cimport WriteBatch
+from store cimport (
+    CODE_INVALID_TRANSITION,
+    CODE_LEASE_CONFLICT,
+    Fault,
+    Row,
+    Store,
+    fault_refused,
+    policy_for,
+    view_row,
+)
+from transitions cimport APPLIED, LEASE_CONFLICT, Command, Policy, Step, step
+
+
+cdef inline Fault transit(
+    Store* store, Row* row, const Command* command, int64_t now_us, WriteBatch* batch, Row* moved
+) noexcept nogil:
+    """Apply a command to a row. On a fault `moved` and the batch are left as they are.
+
+    CODE_INVALID_TRANSITION also stands for "not due": no verb that a user calls can be refused for that.
+    """
+    cdef View job
+    cdef View after
+    cdef Step made
+    cdef Policy policy
+    cdef int refusal
+    cdef Fault fault = view_row(row.key.data(), row.value.data(), row.value.size(), &job)
+    if not fault.ok():
+        return fault
+    policy_for(store, job.kind, &policy)
+    refusal = step(&job, command, now_us, &policy, &after, &made)
+    if refusal != APPLIED:
+        return fault_refused(
+            CODE_LEASE_CONFLICT if refusal == LEASE_CONFLICT else CODE_INVALID_TRANSITION,
+            job.lease_generation,
+            job.state,
+        )
+    encode(after, &made.event, &moved.value)
+    moved.key = row.key
+    moved.set_state(after.state)
+    put_moved_job(store, batch, row.key, moved)
+    return fault

@@ -1,0 +1,295 @@
+"""The state machine, compiled: telha_queue/transitions.py without its Python objects, and held equal to it by a test.
+
+    step(record, command, now_us, policy) -> the record after the move and the event that tells of it, or a Refusal
+
+Pure: no clock, no I/O, no key, no allocation. A function per verb; each works on a copy that `step` has made.
+"""
+
+from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint32_t, uint64_t
+from libcpp.string cimport string
+
+from keys cimport COMPLETED, DEAD, LEASED, PENDING, State
+from record cimport Bytes, NewEvent, View, encode, nil, same, text
+from record cimport nil as _nil, text as _text  # enqueue.pxd still uses these names
+
+cdef extern from *:
+    # Multiplies without a division to guard it (Cython would raise from one); true when the product does not fit.
+    bint overflows "__builtin_mul_overflow"(uint64_t, uint64_t, uint64_t* product) noexcept nogil
+
+cdef enum Verb:
+    LEASE = 0
+    EXTEND = 1
+    CHECKPOINT = 2
+    STATS = 3
+    COMPLETE = 4
+    FAIL = 5
+    RELEASE = 6
+    REAP = 7
+    RETRY = 8
+
+cdef enum Refusal:
+    APPLIED = 0
+    LEASE_CONFLICT = 1
+    INVALID_TRANSITION = 2
+    NOT_DUE = 3
+
+cdef struct Command:
+    Verb verb
+    Bytes worker_id
+    uint64_t lease_generation
+    int64_t ttl_us
+    Bytes detail
+    Bytes continuation
+    bint retryable
+    bint accept_late
+    int64_t delay_us
+
+cdef struct Policy:
+    uint64_t max_attempts
+    int64_t lease_grace_us
+    uint64_t backoff_base_secs
+    uint64_t backoff_factor
+    uint64_t backoff_cap_secs
+
+# The event of a move. `event.detail` may point into `digits`, so a Step stays where it was filled.
+cdef struct Step:
+    NewEvent event
+    char[20] digits
+
+
+cdef inline int apply(
+    const View* before, const Command* command, int64_t now_us, const Policy* policy, string* out
+) noexcept nogil:
+    """Step, and write the new record to `out`; on a refusal `out` is left as it is."""
+    cdef View after
+    cdef Step moved
+    cdef int refusal = step(before, command, now_us, policy, &after, &moved)
+    if refusal == APPLIED:
+        encode(after, &moved.event, out)
+    return refusal
+
+
+cdef inline int step(
+    const View* before, const Command* command, int64_t now_us, const Policy* policy, View* after, Step* moved
+) noexcept nogil:
+    """Apply one verb to one job. Spans of `after` and `moved` point into the old record and the command.
+
+    Returns APPLIED, or the Refusal; then `after` and `moved` mean nothing. Times are not negative.
+    """
+    after[0] = before[0]
+    if command.verb == LEASE:
+        return _lease(after, command, now_us, moved)
+    if command.verb == EXTEND:
+        return _extend(after, command, now_us, moved)
+    if command.verb == CHECKPOINT:
+        return _checkpoint(after, command, now_us, moved)
+    if command.verb == STATS:
+        return _stats(after, command, now_us, moved)
+    if command.verb == COMPLETE:
+        return _complete(after, command, now_us, moved)
+    if command.verb == FAIL:
+        return _fail(after, command, now_us, policy, moved)
+    if command.verb == RELEASE:
+        return _release(after, command, now_us, moved)
+    if command.verb == REAP:
+        return _reap(after, now_us, policy, moved)
+    return _retry(after, now_us, moved)
+
+
+cdef inline int64_t backoff_us(const Policy* policy, uint32_t attempts) noexcept nogil:
+    """Delay before attempt number `attempts` + 1: base * factor^(attempts - 1), at most the cap; never overflows."""
+    cdef uint64_t secs = policy.backoff_base_secs
+    cdef uint32_t left = attempts
+    if left > 65:
+        left = 65  # by the 64th multiplication it has passed every cap, or never will
+    while left > 1:
+        if overflows(secs, policy.backoff_factor, &secs):
+            secs = UINT64_MAX
+            break
+        left -= 1
+    if secs > policy.backoff_cap_secs:
+        secs = policy.backoff_cap_secs
+    if overflows(secs, 1_000_000, &secs) or secs > <uint64_t>INT64_MAX:
+        return INT64_MAX
+    return <int64_t>secs
+
+
+cdef inline int _lease(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if job.state != PENDING or job.lease_generation == UINT64_MAX:
+        return INVALID_TRANSITION
+    if job.not_before > now_us:
+        return NOT_DUE
+    job.state = LEASED
+    job.lease_generation += 1
+    job.worker_id = command.worker_id
+    job.lease_deadline = _later(now_us, command.ttl_us)
+    job.not_before = -1
+    job.continuation = nil()
+    job.reaped_worker_id = nil()
+    return _log(moved, now_us, b"leased", command.worker_id)
+
+
+cdef inline int _extend(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if not _is_held(job, command):
+        return LEASE_CONFLICT
+    _prolong(job, command, now_us)
+    return _log(moved, now_us, b"extended", nil())
+
+
+cdef inline int _checkpoint(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if not _is_held(job, command):
+        return LEASE_CONFLICT
+    _prolong(job, command, now_us)
+    job.continuation = command.continuation
+    _log(moved, now_us, b"checkpoint", _decimal(command.continuation.size, moved.digits))
+    moved.event.suffix = text(b" bytes")
+    return APPLIED
+
+
+cdef inline int _stats(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if not _is_held(job, command):
+        return LEASE_CONFLICT
+    return _log(moved, now_us, b"stats", command.detail)
+
+
+cdef inline int _complete(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if _is_held(job, command):
+        _unlease(job, COMPLETED)
+        return _log(moved, now_us, b"completed", nil())
+    if not (
+        command.accept_late
+        and (job.state == PENDING or job.state == DEAD)
+        and same(job.reaped_worker_id, command.worker_id)
+        and job.lease_generation == command.lease_generation
+    ):
+        return LEASE_CONFLICT
+    _unlease(job, COMPLETED)
+    job.not_before = -1
+    job.dead_reason = nil()
+    job.reaped_worker_id = nil()
+    return _log(moved, now_us, b"completed", text(b"late"))
+
+
+cdef inline int _fail(
+    View* job, const Command* command, int64_t now_us, const Policy* policy, Step* moved
+) noexcept nogil:
+    if not _is_held(job, command):
+        return LEASE_CONFLICT
+    job.attempts = _one_more(job.attempts)
+    if not command.retryable:
+        return _bury(job, moved, now_us, b"not_retryable", command.detail)
+    if _is_exhausted(job, policy):
+        return _bury(job, moved, now_us, b"attempts", command.detail)
+    _back_off(job, now_us, policy)
+    return _log(moved, now_us, b"failed", command.detail)
+
+
+cdef inline int _release(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if not _is_held(job, command):
+        return LEASE_CONFLICT
+    _unlease(job, PENDING)
+    job.not_before = _later(now_us, command.delay_us) if command.delay_us != 0 else -1
+    return _log(moved, now_us, b"released", nil())
+
+
+cdef inline int _reap(View* job, int64_t now_us, const Policy* policy, Step* moved) noexcept nogil:
+    cdef Bytes worker_id = job.worker_id
+    if job.state != LEASED or job.lease_deadline < 0:
+        return INVALID_TRANSITION
+    if _later(job.lease_deadline, policy.lease_grace_us) > now_us:
+        return NOT_DUE
+    job.attempts = _one_more(job.attempts)
+    job.crashes = _one_more(job.crashes)
+    job.reaped_worker_id = worker_id
+    if not _is_exhausted(job, policy):
+        _back_off(job, now_us, policy)
+        return _log(moved, now_us, b"reaped", worker_id)
+    # Poison: not one attempt ever reported back, so the job itself is the likely killer of its workers.
+    _bury(job, moved, now_us, b"poison" if job.crashes >= job.attempts else b"attempts", worker_id)
+    moved.event.prefix = text(b"lease of ")
+    moved.event.suffix = text(b" expired")
+    return APPLIED
+
+
+cdef inline int _retry(View* job, int64_t now_us, Step* moved) noexcept nogil:
+    if job.state != DEAD:
+        return INVALID_TRANSITION
+    job.state = PENDING
+    job.attempts = 0
+    job.crashes = 0
+    job.not_before = -1
+    job.dead_reason = nil()
+    job.reaped_worker_id = nil()
+    return _log(moved, now_us, b"retried", nil())
+
+
+cdef inline bint _is_held(const View* job, const Command* command) noexcept nogil:
+    # An expired lease is in force until the reaper or a new lease ends it.
+    return (
+        job.state == LEASED
+        and job.lease_generation == command.lease_generation
+        and same(job.worker_id, command.worker_id)
+    )
+
+
+cdef inline void _prolong(View* job, const Command* command, int64_t now_us) noexcept nogil:
+    job.lease_deadline = max(job.lease_deadline, _later(now_us, command.ttl_us))
+
+
+cdef inline void _unlease(View* job, State state) noexcept nogil:
+    job.state = state
+    job.worker_id = nil()
+    job.lease_deadline = -1
+    job.continuation = nil()
+
+
+cdef inline void _back_off(View* job, int64_t now_us, const Policy* policy) noexcept nogil:
+    _unlease(job, PENDING)
+    job.not_before = _later(now_us, backoff_us(policy, job.attempts))
+
+
+cdef inline int _bury(
+    View* job, Step* moved, int64_t now_us, const char* reason, Bytes detail
+) noexcept nogil:
+    _unlease(job, DEAD)
+    job.dead_reason = text(reason)
+    return _log(moved, now_us, b"dead", detail)
+
+
+cdef inline bint _is_exhausted(const View* job, const Policy* policy) noexcept nogil:
+    cdef uint64_t ceiling = policy.max_attempts if job.max_attempts < 0 else <uint64_t>job.max_attempts
+    return job.attempts >= ceiling
+
+
+cdef inline int _log(Step* moved, int64_t now_us, const char* transition, Bytes detail) noexcept nogil:
+    moved.event.at = now_us
+    moved.event.transition = text(transition)
+    moved.event.detail = detail
+    moved.event.prefix = nil()
+    moved.event.suffix = nil()
+    return APPLIED
+
+
+cdef inline int64_t _later(int64_t at_us, int64_t span_us) noexcept nogil:
+    return at_us + span_us if span_us <= INT64_MAX - at_us else INT64_MAX
+
+
+cdef inline uint32_t _one_more(uint32_t count) noexcept nogil:
+    if count < UINT32_MAX:
+        return count + 1
+    return count
+
+
+cdef inline Bytes _decimal(uint64_t number, char* digits) noexcept nogil:
+    """Write a number as text to the end of the 20 bytes at `digits`, which hold any uint64."""
+    cdef Bytes decimal
+    cdef size_t at = 20
+    while True:
+        at -= 1
+        digits[at] = <char>(48 + number % 10)
+        number //= 10
+        if number == 0:
+            break
+    decimal.data = digits + at
+    decimal.size = 20 - at
+    return decimal

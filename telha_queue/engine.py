@@ -1,0 +1,181 @@
+"""The seam: what a queue asks of whatever stores its jobs.
+
+An engine offers queue verbs, not storage primitives. Each verb is one atomic transition or one bounded read, and means
+the same on every engine: tests/engine/ is the definition, and a new engine lands by adding a fixture there.
+
+Conventions, so that an engine need check nothing that the face (`queue.py`) has checked already:
+- a scope is its 32-byte key, a job id its 16 bytes, a kind filter a tuple of (text, is_exact), None meaning all kinds;
+- times are integer microseconds; `now_us` is always an argument, because an engine owns no clock;
+- an optional time or ceiling that is absent is None;
+- fenced verbs take a scope of None when the caller knows only the id (`extend_any`).
+
+The seam is internal: it may change in any release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from telha_queue.errors import JobError
+from telha_queue.job import JobRecord, JobState, ReapReport
+
+Kinds = tuple[tuple[str, bool], ...] | None
+
+
+class Capabilities(NamedTuple):
+    """What an engine can do beyond the verbs; the suite skips by these, never by an engine's name."""
+
+    durable: bool
+    """Jobs survive the process."""
+    single_owner: bool
+    """One process at a time; a second opener is refused."""
+
+
+class NewJob(NamedTuple):
+    """One job to be stored: `JobSpec` with its defaults filled and its arguments checked."""
+
+    kind: str
+    payload: bytes
+    priority: int
+    not_before: int | None
+    idempotency_key: str | None
+    max_attempts: int | None
+
+
+class Token(NamedTuple):
+    """A lease as the seam sees it. `scope` is None when only the id is known."""
+
+    scope: bytes | None
+    job_id: bytes
+    worker_id: str
+    lease_generation: int
+
+
+class Engine(Protocol):
+    """Stores jobs. Safe to call from many threads; after close() every verb raises StoreClosed.
+
+    Fenced verbs raise LeaseConflict unless the token is the lease in force, and then change not one byte. Every verb
+    that names a job raises JobNotFound when the scope has no such job.
+    """
+
+    capabilities: Capabilities
+
+    def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
+        """Store one Pending job, or return the job that already has its idempotency key in this scope."""
+        ...
+
+    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> list[JobRecord]:
+        """Store many in one write, in order; a key that repeats, here or in the store, yields the first job."""
+        ...
+
+    def lease_next(
+        self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
+    ) -> JobRecord | None:
+        """Lease the first job in order that is due and of a wanted kind; None when there is none.
+
+        Order is (priority, created_at, job_id) within a scope; over all scopes (None) it is the same three.
+        """
+        ...
+
+    def lease_many(
+        self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
+    ) -> list[JobRecord]:
+        """Lease up to n jobs as n calls of lease_next would, in one write."""
+        ...
+
+    def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
+        """Move the deadline to now + ttl, never earlier than it is."""
+        ...
+
+    def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
+        """Keep a continuation for as long as this lease lasts, and extend it in the same write."""
+        ...
+
+    def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
+        """Add a line to the job's trail."""
+        ...
+
+    def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
+        """Finish the job. `accept_late` also accepts it after a reap, while nobody has leased the job since."""
+        ...
+
+    def complete_many(
+        self, tokens: Sequence[Token], accept_late: bool, now_us: int
+    ) -> list[JobRecord | JobError]:
+        """Finish many in one write; one outcome per token, in order. A refused one harms no other."""
+        ...
+
+    def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
+        """Count an attempt; back to Pending behind a gate, or Dead when it is not retryable or out of attempts."""
+        ...
+
+    def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
+        """Give the job back unspent: no attempt counted, due after the delay."""
+        ...
+
+    def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
+        """Put a Dead job back to Pending with its attempts at 0; InvalidTransition for any other state."""
+        ...
+
+    def get(self, scope: bytes, job_id: bytes) -> JobRecord:
+        """The job of that id in that scope."""
+        ...
+
+    def find(self, job_id: bytes) -> JobRecord:
+        """The job of that id in whatever scope."""
+        ...
+
+    def list(
+        self,
+        scope: bytes | None,
+        state: JobState | None,
+        kinds: Kinds,
+        limit: int,
+        after: bytes | None,
+    ) -> list[JobRecord]:
+        """Jobs in key order (scope, state, priority, created_at, id), those behind the 58-byte key `after`.
+
+        Rows that do not decode are left out; `corrupt_rows` counts them.
+        """
+        ...
+
+    def counts(self, scope: bytes | None) -> dict[JobState, int]:
+        """Exact number of jobs per state, every state present."""
+        ...
+
+    def scopes(self) -> list[bytes]:
+        """The scopes that have at least one job, in key order."""
+        ...
+
+    def reap_expired(self, now_us: int) -> ReapReport:
+        """Take back every lease whose deadline, grace included, has passed. Reads no row that is not leased."""
+        ...
+
+    def ready_ticket(self, scope: bytes | None) -> int:
+        """A number that grows whenever a job of the scope may have become ready to lease; for wait_ready."""
+        ...
+
+    def next_due_us(self, scope: bytes | None, kinds: Kinds, now_us: int) -> int | None:
+        """When the next gated job of a wanted kind is due; None when none is gated."""
+        ...
+
+    def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
+        """Sleep until a wanted job may have become ready since the ticket was taken, or the time is over.
+
+        Returns at once when that has happened already, so nothing can slip in between. May return early. Raises
+        StoreClosed when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
+        """
+        ...
+
+    def wake(self) -> None:
+        """Make every waiter look again: for clocks that are moved by hand."""
+        ...
+
+    def last_seen_us(self) -> int:
+        """The latest time the stored jobs bear witness to (0 for an empty store): the clock starts from it."""
+        ...
+
+    def close(self) -> None:
+        """Wait for calls under way, wake waiters, release everything. Calling it again does nothing."""
+        ...

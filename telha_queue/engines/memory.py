@@ -1,0 +1,396 @@
+"""The memory engine: jobs in one sorted list of keys, for tests and as the oracle of the compiled engine.
+
+Written to be obviously right, not fast: the rows are what docs/format.md says, the plain scan over them is the order in
+which jobs are leased, and every move goes through `transitions.step`. One lock around every verb makes it atomic. It
+knows no clock and nothing of disks; all is gone with the process.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import time
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import merge
+from secrets import randbits
+from uuid import UUID
+
+from telha_queue._codec import encode_key, encode_record, make_job_id
+from telha_queue.config import QueueConfig
+from telha_queue.engine import Capabilities, Kinds, NewJob, Token
+from telha_queue.errors import InvalidTransition, JobError, JobNotFound, LeaseConflict, StorageError, StoreClosed
+from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
+from telha_queue.record import KEY_BYTES, RecordFields
+from telha_queue.scope import SCOPE_BYTES, Scope
+from telha_queue.transitions import MAX_TIME_US, Command, Policy, Refusal, Verb, step
+
+ASIDE_BYTES = 4096
+"""A payload longer than this is kept beside its record, as on disk."""
+_SIGNAL_SLICE_SECS = 0.05
+"""Longest sleep of the main thread, which alone runs signal handlers."""
+_BEHIND_STATE = SCOPE_BYTES + 1
+"""Where in a key (priority, created_at, job_id) starts: the order of leasing over all scopes."""
+
+
+def random_id_bits() -> int:
+    """The 62 random bits of a job id."""
+    return randbits(62)
+
+
+class MemoryEngine:
+    """Stores jobs in this process's memory; see `engine.Engine` for what each verb means.
+
+    `id_bits` gives the random part of job ids; a test that wants to know them beforehand brings its own.
+    """
+
+    capabilities = Capabilities(durable=False, single_owner=False)
+
+    def __init__(self, config: QueueConfig | None = None, *, id_bits: Callable[[], int] = random_id_bits) -> None:
+        self._config = QueueConfig() if config is None else config
+        self._id_bits = id_bits
+        self._changed = threading.Condition()
+        """The one lock; notified whenever the ticket grows or the engine closes."""
+        self._ticket = 0
+        self._is_open = True
+        self._keys: builtins.list[bytes] = []
+        """Every job's 58-byte key, sorted."""
+        self._rows: dict[bytes, RecordFields] = {}
+        self._key_of: dict[bytes, bytes] = {}
+        """Job id -> its key at present."""
+        self._payloads: dict[bytes, bytes] = {}
+        self._by_idempotency: dict[tuple[bytes, str], bytes] = {}
+        self._last_created_us = -1
+        self._last_seen_us = 0
+
+    # Verbs that store, in the order of the seam.
+
+    def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
+        """Store one Pending job, or return the job that already has its idempotency key."""
+        with self._locked():
+            return self._enqueue(scope, job, now_us)
+
+    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> builtins.list[JobRecord]:
+        """Store many in one step, in order."""
+        with self._locked():
+            self._require_times_left(len(jobs), now_us)
+            return [self._enqueue(scope, job, now_us) for job in jobs]
+
+    def lease_next(
+        self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
+    ) -> JobRecord | None:
+        """Lease the first job that is due and wanted."""
+        leased = self.lease_many(scope, 1, kinds, worker_id, ttl_us, now_us)
+        return leased[0] if leased else None
+
+    def lease_many(
+        self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
+    ) -> builtins.list[JobRecord]:
+        """Lease the first n jobs that are due and wanted: the plain scan that defines the order."""
+        command = Command(Verb.LEASE, worker_id=worker_id, ttl_us=ttl_us)
+        with self._locked():
+            moves: builtins.list[tuple[bytes, RecordFields]] = []
+            for key in self._pending(scope):
+                if len(moves) >= n:
+                    break
+                if not _wanted(self._rows[key].kind, kinds):
+                    continue
+                moved = step(self._rows[key], command, now_us, self._policy(self._rows[key].kind))
+                if isinstance(moved, RecordFields):
+                    moves.append((key, moved))
+            return [self._move(key, moved, now_us) for key, moved in moves]
+
+    def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
+        """Move the deadline to now + ttl, never earlier than it is."""
+        return self._fenced(token, Command(Verb.EXTEND, ttl_us=ttl_us), now_us)
+
+    def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
+        """Keep a continuation while the lease lasts, and extend it."""
+        return self._fenced(token, Command(Verb.CHECKPOINT, continuation=continuation, ttl_us=ttl_us), now_us)
+
+    def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
+        """Add a line to the trail."""
+        return self._fenced(token, Command(Verb.STATS, detail=detail), now_us)
+
+    def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
+        """Finish the job."""
+        return self._fenced(token, Command(Verb.COMPLETE, accept_late=accept_late), now_us)
+
+    def complete_many(
+        self, tokens: Sequence[Token], accept_late: bool, now_us: int
+    ) -> builtins.list[JobRecord | JobError]:
+        """Finish many, each token judged after those before it."""
+        outcomes: builtins.list[JobRecord | JobError] = []
+        with self._locked():
+            for token in tokens:
+                try:
+                    outcomes.append(self.complete(token, accept_late, now_us))
+                except (JobNotFound, LeaseConflict) as refusal:
+                    outcomes.append(refusal)
+        return outcomes
+
+    def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
+        """Count an attempt; back behind a gate, or Dead."""
+        return self._fenced(token, Command(Verb.FAIL, detail=error, retryable=retryable), now_us)
+
+    def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
+        """Give the job back unspent."""
+        return self._fenced(token, Command(Verb.RELEASE, delay_us=delay_us), now_us)
+
+    def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
+        """Put a Dead job back to Pending."""
+        with self._locked():
+            return self._apply(self._find(scope, job_id), Command(Verb.RETRY), now_us)
+
+    def reap_expired(self, now_us: int) -> ReapReport:
+        """Take back every lease whose deadline, grace included, has passed."""
+        reclaimed = 0
+        dead: builtins.list[DeadJob] = []
+        with self._locked():
+            for scope in self._scopes():
+                for key in self._keys[slice(*self._span(scope + bytes([JobState.LEASED])))]:
+                    held = self._rows[key]
+                    moved = step(held, Command(Verb.REAP), now_us, self._policy(held.kind))
+                    if isinstance(moved, Refusal):
+                        continue
+                    self._move(key, moved, now_us)
+                    if moved.state == JobState.DEAD:
+                        dead.append(_dead_job(scope, held, moved))
+                    else:
+                        reclaimed += 1
+        return ReapReport(reclaimed, len(dead), tuple(dead))
+
+    # Verbs that read.
+
+    def get(self, scope: bytes, job_id: bytes) -> JobRecord:
+        """The job of that id in that scope."""
+        with self._locked():
+            return self._record(self._find(scope, job_id))
+
+    def find(self, job_id: bytes) -> JobRecord:
+        """The job of that id in whatever scope."""
+        with self._locked():
+            return self._record(self._find(None, job_id))
+
+    def list(
+        self, scope: bytes | None, state: JobState | None, kinds: Kinds, limit: int, after: bytes | None
+    ) -> builtins.list[JobRecord]:
+        """Jobs in key order, those behind the key `after`."""
+        found: builtins.list[JobRecord] = []
+        with self._locked():
+            start = 0 if after is None else bisect_right(self._keys, after)
+            for prefix in self._prefixes(scope, state):
+                first, end = self._span(prefix)
+                for index in range(max(first, start), end):
+                    if len(found) >= limit:
+                        return found
+                    if _wanted(self._rows[self._keys[index]].kind, kinds):
+                        found.append(self._record(self._keys[index]))
+        return found
+
+    def counts(self, scope: bytes | None) -> dict[JobState, int]:
+        """Number of jobs per state."""
+        with self._locked():
+            counts = dict.fromkeys(JobState, 0)
+            for state in JobState:
+                for prefix in self._prefixes(scope, state):
+                    first, end = self._span(prefix)
+                    counts[state] += end - first
+            return counts
+
+    def scopes(self) -> builtins.list[bytes]:
+        """The scopes that have a job, in key order."""
+        with self._locked():
+            return builtins.list(self._scopes())
+
+    def last_seen_us(self) -> int:
+        """The latest time at which a job was stored or moved."""
+        with self._locked():
+            return self._last_seen_us
+
+    # Waiting.
+
+    def ready_ticket(self, scope: bytes | None) -> int:
+        """A number that grows whenever a job becomes Pending, gated or not; one for all scopes."""
+        with self._locked():
+            return self._ticket
+
+    def next_due_us(self, scope: bytes | None, kinds: Kinds, now_us: int) -> int | None:
+        """When the first gate before a job of a wanted kind opens.
+
+        It may have opened already, since the caller looked: leaving it out would let the caller sleep beside a job.
+        """
+        with self._locked():
+            rows = (self._rows[key] for key in self._pending(scope))
+            gates = (row.not_before for row in rows if row.not_before is not None and _wanted(row.kind, kinds))
+            return min(gates, default=None)
+
+    def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
+        """Sleep until the ticket grows or the time is over. Wakes for jobs of any scope and kind."""
+        over_at = time.monotonic() + timeout_us / 1_000_000
+        longest = _SIGNAL_SLICE_SECS if threading.current_thread() is threading.main_thread() else threading.TIMEOUT_MAX
+        with self._locked():
+            while self._ticket == ticket:
+                left = over_at - time.monotonic()
+                if left <= 0:
+                    return
+                self._changed.wait(min(left, longest))
+                self._require_open()
+
+    def wake(self) -> None:
+        """Make every waiter look again. Does nothing on a closed engine, so that a clock may outlive it."""
+        with self._changed:
+            self._grow_ticket()
+
+    def close(self) -> None:
+        """Wake waiters and forget every job."""
+        with self._changed:
+            self._is_open = False
+            self._changed.notify_all()
+            self._keys.clear()
+            for table in (self._rows, self._key_of, self._payloads, self._by_idempotency):
+                table.clear()
+
+    # Below, but for the first two: called with the lock held.
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._changed:
+            self._require_open()
+            yield
+
+    def _load_payload(self, job_id: bytes) -> bytes:
+        """For records that are out: a payload kept aside is read when it is asked for."""
+        with self._locked():
+            return self._payloads[job_id]
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise StoreClosed("the queue is closed")
+
+    def _require_times_left(self, jobs: int, now_us: int) -> None:
+        """Refuse to enqueue at the end of time, before anything is stored: created_at could not grow any more."""
+        if max(self._last_created_us + 1, now_us) + jobs - 1 > MAX_TIME_US:
+            raise StorageError(f"created_at cannot grow beyond {MAX_TIME_US} us")
+
+    def _enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
+        known = job.idempotency_key and self._by_idempotency.get((scope, job.idempotency_key))
+        if known:
+            return self._record(self._key_of[known])
+        self._require_times_left(1, now_us)
+        created_at = max(self._last_created_us + 1, now_us)
+        aside = len(job.payload) > ASIDE_BYTES
+        fields = RecordFields(
+            job_id=make_job_id(created_at, self._id_bits()),
+            kind=job.kind,
+            payload=None if aside else job.payload,
+            priority=job.priority,
+            created_at=created_at,
+            state=JobState.PENDING,
+            not_before=job.not_before,
+            idempotency_key=job.idempotency_key,
+            max_attempts=job.max_attempts,
+            events=(JobEvent(now_us, "enqueued"),),
+            payload_bytes=len(job.payload),
+        )
+        self._last_created_us = created_at
+        if aside:
+            self._payloads[fields.job_id] = job.payload
+        if job.idempotency_key is not None:
+            self._by_idempotency[scope, job.idempotency_key] = fields.job_id
+        return self._put(scope, fields, max(created_at, now_us))
+
+    def _fenced(self, token: Token, command: Command, now_us: int) -> JobRecord:
+        held = command._replace(worker_id=token.worker_id, lease_generation=token.lease_generation)
+        with self._locked():
+            return self._apply(self._find(token.scope, token.job_id), held, now_us)
+
+    def _apply(self, key: bytes, command: Command, now_us: int) -> JobRecord:
+        """Move one job, or raise the refusal."""
+        record = self._rows[key]
+        moved = step(record, command, now_us, self._policy(record.kind))
+        if isinstance(moved, RecordFields):
+            return self._move(key, moved, now_us)
+        job_id = UUID(bytes=record.job_id)
+        if moved is Refusal.LEASE_CONFLICT:
+            raise LeaseConflict(
+                job_id, held=record.lease_generation, presented=command.lease_generation, state=record.state
+            )
+        raise InvalidTransition(job_id, verb=command.verb.name.lower(), state=record.state)
+
+    def _move(self, key: bytes, moved: RecordFields, now_us: int) -> JobRecord:
+        """Delete the old row, put the new one."""
+        del self._rows[key]
+        del self._keys[bisect_left(self._keys, key)]
+        return self._put(key[:SCOPE_BYTES], moved, now_us)
+
+    def _put(self, scope: bytes, fields: RecordFields, seen_us: int) -> JobRecord:
+        key = encode_key(scope, fields.state, fields.priority, fields.created_at, fields.job_id)
+        insort(self._keys, key)
+        self._rows[key] = fields
+        self._key_of[fields.job_id] = key
+        self._last_seen_us = max(self._last_seen_us, seen_us)
+        if fields.state == JobState.PENDING:
+            self._grow_ticket()
+        return self._record(key)
+
+    def _grow_ticket(self) -> None:
+        self._ticket += 1
+        self._changed.notify_all()
+
+    def _find(self, scope: bytes | None, job_id: bytes) -> bytes:
+        """The key of that job. A job of another scope is not found, like one that does not exist."""
+        key = self._key_of.get(job_id)
+        if key is None or scope not in (None, key[:SCOPE_BYTES]):
+            raise JobNotFound(UUID(bytes=job_id))
+        return key
+
+    def _record(self, key: bytes) -> JobRecord:
+        return JobRecord(key, encode_record(self._rows[key]), self._load_payload)
+
+    def _pending(self, scope: bytes | None) -> Iterator[bytes]:
+        """Keys of Pending jobs in the order in which they are leased."""
+        runs = [self._run(prefix) for prefix in self._prefixes(scope, JobState.PENDING)]
+        return merge(*runs, key=lambda key: key[_BEHIND_STATE:])
+
+    def _run(self, prefix: bytes) -> Iterator[bytes]:
+        return (self._keys[index] for index in range(*self._span(prefix)))
+
+    def _prefixes(self, scope: bytes | None, state: JobState | None) -> Iterator[bytes]:
+        """What the keys of that scope, or all, in that state, or any, start with; in key order."""
+        for key in self._scopes() if scope is None else (scope,):
+            yield key if state is None else key + bytes([state])
+
+    def _scopes(self) -> Iterator[bytes]:
+        index = 0
+        while index < len(self._keys):
+            scope = self._keys[index][:SCOPE_BYTES]
+            yield scope
+            index = self._span(scope)[1]
+
+    def _span(self, prefix: bytes) -> tuple[int, int]:
+        """First index and end of the keys that start with a prefix."""
+        first = bisect_left(self._keys, prefix)
+        return first, bisect_right(self._keys, prefix.ljust(KEY_BYTES, b"\xff"), first)
+
+    def _policy(self, kind: str) -> Policy:
+        """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""
+        config = self._config
+        own_base = config.backoff_base_secs_by_kind.get(kind)
+        base, cap = config.backoff_base_secs, config.backoff_cap_secs
+        if own_base is not None:
+            base, cap = own_base, max(own_base, cap)
+        grace_us = round(config.lease_grace_secs * 1_000_000)
+        return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap)
+
+
+def _wanted(kind: str, kinds: Kinds) -> bool:
+    if kinds is None:
+        return True
+    return any(kind == text if is_exact else kind.startswith(text) for text, is_exact in kinds)
+
+
+def _dead_job(scope: bytes, held: RecordFields, moved: RecordFields) -> DeadJob:
+    worker_id, reason = held.worker_id or "", moved.dead_reason or ""
+    return DeadJob(Scope(scope), UUID(bytes=moved.job_id), moved.kind, moved.attempts, worker_id, reason)

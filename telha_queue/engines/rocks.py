@@ -1,0 +1,81 @@
+"""The embedded engine: the compiled store, behind checks of the path it is given."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from telha_queue._rocks import Store, build_info
+from telha_queue.config import QueueConfig
+from telha_queue.engine import Capabilities
+from telha_queue.errors import InvalidPath, InvalidType, StorageError
+
+__all__ = ["RocksEngine", "build_info"]
+
+LOCK_NAME = "telha.lock"
+"""Held by the owner; its presence marks a directory as a queue. See docs/format.md."""
+MAX_PATH_BYTES = 1024
+
+
+class RocksEngine(Store):
+    """A queue in a directory, over RocksDB. The verbs are the compiled ones of `Store`."""
+
+    capabilities = Capabilities(durable=True, single_owner=True)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], config: QueueConfig, *, create: bool = True) -> RocksEngine:
+        """Open the directory, creating it (mode 0700) when it is missing and `create` is true.
+
+        Raises InvalidPath before any file is made when the path is not a queue and cannot become one.
+        """
+        where = _checked(path)
+        made = _prepare(where, create)
+        return cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, made or create)
+
+
+def _checked(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidType(f"a queue path is a str or a path, not {type(path).__name__}")
+    where = os.fspath(path)
+    if not isinstance(where, str) or not where or "\0" in where:
+        raise InvalidPath(f"not a usable path: {where!r}")
+    if len(os.fsencode(where)) > MAX_PATH_BYTES:
+        raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes: {where[:64]!r}...")
+    return where
+
+
+def _prepare(where: str, create: bool) -> bool:
+    """See that the directory is a queue or an empty directory that may become one; True when it was made now."""
+    try:
+        mode = os.lstat(where).st_mode
+    except FileNotFoundError:
+        if not create:
+            raise InvalidPath(f"{where}: there is no queue here") from None
+        return _make(where)
+    except OSError as error:
+        raise InvalidPath(f"{where}: {error.strerror}") from None
+    if stat.S_ISLNK(mode):
+        raise InvalidPath(f"{where}: is a symbolic link; give the directory it points to")
+    if not stat.S_ISDIR(mode):
+        raise InvalidPath(f"{where}: is not a directory")
+    try:
+        names = os.listdir(where)
+    except OSError as error:
+        raise InvalidPath(f"{where}: {error.strerror}") from None
+    if LOCK_NAME in names:
+        return False
+    if names:
+        raise InvalidPath(f"{where}: holds files that are not a queue's")
+    if not create:
+        raise InvalidPath(f"{where}: there is no queue here")
+    return False
+
+
+def _make(where: str) -> bool:
+    try:
+        os.mkdir(where, 0o700)
+    except FileNotFoundError:
+        raise InvalidPath(f"{where}: its parent directory does not exist") from None
+    except OSError as error:
+        raise InvalidPath(f"{where}: {error.strerror}") from None
+    return True

@@ -1,0 +1,373 @@
+"""The queue as its users see it: check the arguments, fill in defaults, read the clock, call one engine verb.
+
+Every call reaches the jobs through `self._engine` and nothing else: that attribute is the one place where metrics or
+tracing wrap themselves around the verbs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from uuid import UUID
+from weakref import WeakSet
+
+from telha_queue import arguments as check
+from telha_queue.clock import Clock, GuardedClock
+from telha_queue.config import MAX_BATCH_JOBS, QueueConfig
+from telha_queue.engine import Engine, Kinds, Token
+from telha_queue.errors import InvalidArgument, InvalidType, JobError
+from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
+from telha_queue.scope import Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from telha_queue.reaper import Reaper
+
+LATE = {"refuse": False, "accept_if_unclaimed": True}
+MAX_LIST = 1000
+
+KindArgument = str | Iterable[str] | None
+
+
+class Queue:
+    """A durable queue in one directory. Safe to use from many threads; one process owns a directory at a time.
+
+    Times are microseconds since the Unix epoch, spans are seconds. Verbs that change a job return it as it is after
+    the change, and are on disk, as `QueueConfig.durability` says, when they return. All raise InvalidArgument for an
+    argument outside its range, StoreClosed after close() and StorageError when the disk fails. A StorageError with
+    outcome "unknown" leaves it open whether the change was made.
+    """
+
+    def __init__(self, engine: Engine, config: QueueConfig | None = None, clock: Clock | None = None) -> None:
+        """Wrap an engine that is already open; most programs use `Queue.open`."""
+        self._engine = engine
+        self._config = config if config is not None else QueueConfig()
+        self._now_us = GuardedClock(clock, start_us=engine.last_seen_us())
+        self._lease_ttl_us = round(self._config.lease_ttl_secs * 1_000_000)
+        self._reaper: Reaper | None = None
+        self._reaper_lock = threading.Lock()
+        subscribe = getattr(clock, "subscribe", None)
+        if subscribe is not None:
+            subscribe(engine.wake)
+        _open_queues.add(self)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        config: QueueConfig | None = None,
+        clock: Clock | None = None,
+        *,
+        create: bool = True,
+    ) -> Queue:
+        """Open the queue in a directory, creating both when they are missing and `create` is true.
+
+        Without a config, defaults and TELHA_JOBS_* variables apply. Raises StoreLocked when another owner has the
+        directory open, InvalidPath when it cannot be a queue, ConfigError, CorruptionError.
+        """
+        from telha_queue.engines.rocks import RocksEngine  # the import that loads RocksDB
+
+        settings = QueueConfig.from_env() if config is None else config
+        return cls(RocksEngine.open(path, settings, create=create), settings, clock)
+
+    @property
+    def config(self) -> QueueConfig:
+        """The settings this queue was opened with."""
+        return self._config
+
+    # Enqueue
+
+    def enqueue(
+        self,
+        scope: Scope,
+        kind: str,
+        payload: bytes = b"",
+        *,
+        priority: int = 128,
+        not_before: int | None = None,
+        delay_secs: float | None = None,
+        idempotency_key: str | None = None,
+        max_attempts: int | None = None,
+    ) -> JobRecord:
+        """Store a job. Lower priority numbers are leased first; jobs of one priority in the order they came.
+
+        With an idempotency key that a job of this scope already has, that job is returned and nothing is stored.
+        `not_before` (µs) or `delay_secs` keeps the job from being leased earlier. `max_attempts` is its own ceiling.
+        """
+        key = check.scope_key(scope)
+        now_us = self._now_us()
+        spec = JobSpec(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts)
+        return self._engine.enqueue(key, check.new_job(spec, self._config.max_payload_bytes, now_us), now_us)
+
+    def enqueue_many(self, scope: Scope, jobs: Iterable[JobSpec]) -> list[JobRecord]:
+        """Store up to 1,000 jobs in one write, all or nothing, and return them in order.
+
+        A job whose idempotency key is taken, in the store or earlier in the list, yields the job that has it.
+        """
+        key = check.scope_key(scope)
+        now_us = self._now_us()
+        checked = check.new_jobs(jobs, self._config.max_payload_bytes, now_us)
+        return self._engine.enqueue_many(key, checked, now_us) if checked else []
+
+    # Lease
+
+    def lease_next(
+        self,
+        scope: Scope,
+        kinds: KindArgument = None,
+        *,
+        worker_id: str,
+        lease_ttl_secs: float | None = None,
+        wait_secs: float = 0,
+    ) -> JobRecord | None:
+        """Lease the first job that is due and of a wanted kind; None when there is none.
+
+        A plain string in `kinds` is a prefix, `Exact("embed")` a whole kind. With `wait_secs`, sleeps until there is
+        such a job or the time is over; Ctrl-C ends the wait within 50 ms. The returned record is the lease: pass it
+        to `extend`, `checkpoint`, `complete` and `fail`.
+        """
+        return self._lease_one(check.scope_key(scope), kinds, worker_id, lease_ttl_secs, wait_secs)
+
+    def lease_next_any(
+        self,
+        kinds: KindArgument = None,
+        *,
+        worker_id: str,
+        lease_ttl_secs: float | None = None,
+        wait_secs: float = 0,
+    ) -> JobRecord | None:
+        """Like `lease_next`, over all scopes: the lowest priority number first, then the job that came first."""
+        return self._lease_one(None, kinds, worker_id, lease_ttl_secs, wait_secs)
+
+    def lease_many(
+        self,
+        scope: Scope,
+        n: int,
+        kinds: KindArgument = None,
+        *,
+        worker_id: str,
+        lease_ttl_secs: float | None = None,
+        wait_secs: float = 0,
+    ) -> list[JobRecord]:
+        """Lease up to `n` jobs (1 to 1,000) in one write, in order. Waits, if asked to, for the first one only."""
+        check.whole("n", n, 1, MAX_BATCH_JOBS)
+        return self._lease(check.scope_key(scope), n, kinds, worker_id, lease_ttl_secs, wait_secs)
+
+    # Under a lease
+
+    def extend(self, lease: JobRecord | Lease, *, lease_ttl_secs: float | None = None) -> JobRecord:
+        """Heartbeat: move the deadline to now + ttl, never earlier than it is. Raises LeaseConflict when lost."""
+        return self._engine.extend(check.token(lease), self._ttl_us(lease_ttl_secs), self._now_us())
+
+    def extend_any(
+        self, job_id: UUID, worker_id: str, lease_generation: int, *, lease_ttl_secs: float | None = None
+    ) -> JobRecord:
+        """Heartbeat for a holder that knows the job's id but not its scope."""
+        token = Token(None, *check.holder(job_id, worker_id, lease_generation))
+        return self._engine.extend(token, self._ttl_us(lease_ttl_secs), self._now_us())
+
+    def checkpoint(
+        self, lease: JobRecord | Lease, continuation: bytes, *, lease_ttl_secs: float | None = None
+    ) -> JobRecord:
+        """Keep a continuation for as long as this lease lasts, and extend the lease in the same write."""
+        kept = check.blob("continuation", continuation, self._config.max_payload_bytes)
+        return self._engine.checkpoint(check.token(lease), kept, self._ttl_us(lease_ttl_secs), self._now_us())
+
+    def stats(self, lease: JobRecord | Lease, detail: str) -> JobRecord:
+        """Add a line, at most 4 KiB, to the job's trail."""
+        return self._engine.stats(check.token(lease), check.detail(detail), self._now_us())
+
+    def complete(self, lease: JobRecord | Lease, *, late: str = "refuse") -> JobRecord:
+        """Finish the job. Raises LeaseConflict when the lease is lost.
+
+        `late="accept_if_unclaimed"` also accepts it after the reaper ended the lease, while nobody has leased the
+        job since.
+        """
+        return self._engine.complete(check.token(lease), _accept_late(late), self._now_us())
+
+    def complete_many(
+        self, leases: Iterable[JobRecord | Lease], *, late: str = "refuse"
+    ) -> list[JobRecord | JobError]:
+        """Finish up to 1,000 jobs in one write.
+
+        Returns one outcome per lease, in order: the finished job, or the LeaseConflict or JobNotFound that this one
+        met, returned and not raised, so that it harms no other.
+        """
+        tokens = [check.token(lease) for lease in check.batch("leases", leases)]
+        accept_late = _accept_late(late)
+        return self._engine.complete_many(tokens, accept_late, self._now_us()) if tokens else []
+
+    def fail(self, lease: JobRecord | Lease, error: str, *, retryable: bool = True) -> JobRecord:
+        """Count a failed attempt. The job waits out its backoff, or is dead: look at the returned state.
+
+        It is dead when it is not retryable or when its attempts are used up. `error` is kept in the trail, cut to
+        4 KiB.
+        """
+        if type(retryable) is not bool:
+            raise InvalidType(f"retryable is a bool, not {type(retryable).__name__}")
+        return self._engine.fail(check.token(lease), check.error_text(error), retryable, self._now_us())
+
+    def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
+        """Give the job back unspent: no attempt is counted, and it is due after the delay."""
+        delay_us = check.span_us("delay_secs", delay_secs, zero=True)
+        return self._engine.release(check.token(lease), delay_us, self._now_us())
+
+    # Operators
+
+    def retry(self, scope: Scope, job_id: UUID) -> JobRecord:
+        """Put a dead job back to Pending, its attempts at 0. Raises InvalidTransition for any other state."""
+        return self._engine.retry(check.scope_key(scope), check.uuid_bytes(job_id), self._now_us())
+
+    def get(self, scope: Scope, job_id: UUID) -> JobRecord:
+        """The job of that id in that scope; JobNotFound for an unknown id and for one of another scope alike."""
+        return self._engine.get(check.scope_key(scope), check.uuid_bytes(job_id))
+
+    def find(self, job_id: UUID) -> JobRecord:
+        """The job of that id in whatever scope. For operators: a tenant's request goes through `get`."""
+        return self._engine.find(check.uuid_bytes(job_id))
+
+    def find_leased_any(self, job_id: UUID) -> JobRecord | None:
+        """The job of that id in whatever scope if it is leased now, else None."""
+        record = self._engine.find(check.uuid_bytes(job_id))
+        return record if record.state == JobState.LEASED else None
+
+    def list(
+        self,
+        scope: Scope | None = None,
+        *,
+        state: JobState | None = None,
+        kinds: KindArgument = None,
+        limit: int = 100,
+        after: JobRecord | None = None,
+    ) -> list[JobRecord]:
+        """Up to `limit` (1 to 1,000) jobs in the order scope, state, priority, created_at.
+
+        Pass the last record of one page as `after` to get the next. A job that changes state between two pages may
+        be seen twice or not at all.
+        """
+        if state is not None and not isinstance(state, JobState):
+            raise InvalidType(f"state is a JobState, not {type(state).__name__}")
+        if after is not None and type(after) is not JobRecord:
+            raise InvalidType(f"after is a JobRecord, not {type(after).__name__}")
+        return self._engine.list(
+            None if scope is None else check.scope_key(scope),
+            state,
+            check.kind_filter(kinds),
+            check.whole("limit", limit, 1, MAX_LIST),
+            None if after is None else after.key,
+        )
+
+    def counts(self, scope: Scope | None = None) -> dict[JobState, int]:
+        """Exact number of jobs in each state, in one scope or in all. Reads every key: for operators, not loops."""
+        return self._engine.counts(None if scope is None else check.scope_key(scope))
+
+    def scopes(self) -> list[Scope]:  # type: ignore[valid-type]  # `list` above is the verb
+        """The scopes that have jobs, the system first."""
+        return [Scope(key) for key in self._engine.scopes()]
+
+    def reap_expired(self, now_us: int | None = None) -> ReapReport:
+        """Take back every lease whose deadline, `lease_grace_secs` included, has passed; one pass of the reaper.
+
+        `now_us` may only be later than the queue's clock says: time never goes back.
+        """
+        latest_us = self._now_us()
+        if now_us is not None:
+            latest_us = max(latest_us, check.whole("now_us", now_us, 0, 2**63 - 1))
+        return self._engine.reap_expired(latest_us)
+
+    def start_reaper(self) -> Reaper:
+        """Run `reap_expired` every `reaper_interval_secs` in a thread until the queue is closed.
+
+        Calling it again returns the reaper that runs.
+        """
+        from telha_queue.reaper import Reaper
+
+        with self._reaper_lock:
+            if self._reaper is None:
+                self._reaper = Reaper(self, self._config.reaper_interval_secs)
+                self._reaper.start()
+            return self._reaper
+
+    # Life
+
+    def close(self) -> None:
+        """Wake waiters, wait for calls under way, stop the reaper, release the directory. Again: does nothing."""
+        with self._reaper_lock:
+            reaper, self._reaper = self._reaper, None
+        if reaper is not None:
+            reaper.stop()
+        self._engine.close()
+        _open_queues.discard(self)
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _lease_one(
+        self, scope: bytes | None, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float
+    ) -> JobRecord | None:
+        leased = self._lease(scope, 1, kinds, worker_id, ttl_secs, wait_secs)
+        return leased[0] if leased else None
+
+    def _lease(
+        self,
+        scope: bytes | None,
+        n: int,
+        kinds: KindArgument,
+        worker_id: str,
+        ttl_secs: float | None,
+        wait_secs: float,
+    ) -> "list[JobRecord]":
+        wanted = check.kind_filter(kinds)
+        check.worker(worker_id)
+        ttl_us = self._ttl_us(ttl_secs)
+        if wait_secs == 0 and type(wait_secs) is int:
+            return self._lease_now(scope, n, wanted, worker_id, ttl_us)
+        deadline_ns = time.monotonic_ns() + 1000 * check.span_us("wait_secs", wait_secs, zero=True)
+        while True:
+            # Taken before the look, so that whatever becomes ready after the look ends the wait below at once.
+            ticket = self._engine.ready_ticket(scope)
+            leased = self._lease_now(scope, n, wanted, worker_id, ttl_us)
+            left_us = (deadline_ns - time.monotonic_ns()) // 1000
+            if leased or left_us <= 0:
+                return leased
+            now_us = self._now_us()
+            due_us = self._engine.next_due_us(scope, wanted, now_us)
+            if due_us is not None:
+                left_us = min(left_us, max(due_us - now_us, 1))
+            self._engine.wait_ready(scope, wanted, ticket, left_us)
+
+    def _lease_now(
+        self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int
+    ) -> "list[JobRecord]":
+        if n > 1:
+            return self._engine.lease_many(scope, n, kinds, worker_id, ttl_us, self._now_us())
+        record = self._engine.lease_next(scope, kinds, worker_id, ttl_us, self._now_us())
+        return [] if record is None else [record]
+
+    def _ttl_us(self, lease_ttl_secs: float | None) -> int:
+        return self._lease_ttl_us if lease_ttl_secs is None else check.span_us("lease_ttl_secs", lease_ttl_secs, zero=False)
+
+
+def _accept_late(late: str) -> bool:
+    if late not in LATE:
+        raise InvalidArgument(f"late is one of {', '.join(LATE)}, not {late!r}")
+    return LATE[late]
+
+
+_open_queues: WeakSet[Queue] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close what is still open while threads and the interpreter are there to do it in order."""
+    for queue in list(_open_queues):
+        queue.close()

@@ -1,0 +1,250 @@
+"""The state machine, as a table to be read. The memory engine runs it; `ext/transitions.pxd` is held equal to it.
+
+    step(record, command, now_us, policy) -> the record after the move, or the reason it was refused
+
+Pure: no clock, no I/O, no key. docs/state_machine.md draws what this file says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple
+
+from telha_queue.job import JobEvent, JobState
+from telha_queue.record import RecordFields
+
+MAX_TIME_US = 2**63 - 1
+MAX_ATTEMPTS = 2**32 - 1
+MAX_GENERATION = 2**64 - 1
+TRAIL_EVENTS = 256
+"""Newest events kept besides the first one; what falls out in between is counted in `events_dropped`."""
+TRAIL_BYTES = 64 * 1024
+"""And never more detail text than this in all; the oldest after the first go first."""
+
+
+class Verb(IntEnum):
+    """What may be asked of a job that exists."""
+
+    LEASE = 0
+    EXTEND = 1
+    CHECKPOINT = 2
+    STATS = 3
+    COMPLETE = 4
+    FAIL = 5
+    RELEASE = 6
+    REAP = 7
+    RETRY = 8
+
+
+class Refusal(IntEnum):
+    """Why a verb did nothing."""
+
+    LEASE_CONFLICT = 1
+    """Not leased, or not by this worker under this generation."""
+    INVALID_TRANSITION = 2
+    """The state does not allow the verb."""
+    NOT_DUE = 3
+    """Lease: the gate is still closed. Reap: the deadline, grace included, has not passed."""
+
+
+class Command(NamedTuple):
+    """A verb with its arguments; only those that the verb uses are looked at."""
+
+    verb: Verb
+    worker_id: str = ""
+    lease_generation: int = 0
+    ttl_us: int = 0
+    detail: str | None = None
+    continuation: bytes = b""
+    retryable: bool = True
+    accept_late: bool = False
+    delay_us: int = 0
+
+
+class Policy(NamedTuple):
+    """What the configuration says for a job of this kind. Times in microseconds."""
+
+    max_attempts: int = 5
+    lease_grace_us: int = 0
+    backoff_base_secs: int = 10
+    backoff_factor: int = 4
+    backoff_cap_secs: int = 3600
+
+
+def backoff_us(policy: Policy, attempts: int) -> int:
+    """Delay before attempt number `attempts` + 1: base * factor^(attempts - 1), at most the cap; never overflows.
+
+    The cap given in the policy is already max(base, cap) for kinds with a base of their own.
+    """
+    secs = policy.backoff_base_secs * policy.backoff_factor ** min(max(attempts, 1) - 1, 64)
+    return min(min(secs, policy.backoff_cap_secs) * 1_000_000, MAX_TIME_US)
+
+
+def step(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    """Apply one verb to one job. Returns the new record, its event appended, or a Refusal and nothing changed."""
+    return _RULES[command.verb](record, command, now_us, policy)
+
+
+def _lease(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if record.state != JobState.PENDING or record.lease_generation == MAX_GENERATION:
+        return Refusal.INVALID_TRANSITION
+    if record.not_before is not None and record.not_before > now_us:
+        return Refusal.NOT_DUE
+    leased = record._replace(
+        state=JobState.LEASED,
+        lease_generation=record.lease_generation + 1,
+        worker_id=command.worker_id,
+        lease_deadline=_later(now_us, command.ttl_us),
+        not_before=None,
+        continuation=None,
+        reaped_worker_id=None,
+    )
+    return _log(leased, now_us, "leased", command.worker_id)
+
+
+def _extend(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if not _held(record, command):
+        return Refusal.LEASE_CONFLICT
+    return _log(_prolong(record, command, now_us), now_us, "extended")
+
+
+def _checkpoint(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if not _held(record, command):
+        return Refusal.LEASE_CONFLICT
+    kept = _prolong(record, command, now_us)._replace(continuation=command.continuation)
+    return _log(kept, now_us, "checkpoint", f"{len(command.continuation)} bytes")
+
+
+def _stats(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if not _held(record, command):
+        return Refusal.LEASE_CONFLICT
+    return _log(record, now_us, "stats", command.detail)
+
+
+def _complete(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if _held(record, command):
+        return _log(_unlease(record, JobState.COMPLETED), now_us, "completed")
+    late = (
+        command.accept_late
+        and record.state in (JobState.PENDING, JobState.DEAD)
+        and record.reaped_worker_id == command.worker_id
+        and record.lease_generation == command.lease_generation
+    )
+    if not late:
+        return Refusal.LEASE_CONFLICT
+    done = _unlease(record, JobState.COMPLETED)._replace(not_before=None, dead_reason=None, reaped_worker_id=None)
+    return _log(done, now_us, "completed", "late")
+
+
+def _fail(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if not _held(record, command):
+        return Refusal.LEASE_CONFLICT
+    failed = record._replace(attempts=min(record.attempts + 1, MAX_ATTEMPTS))
+    if not command.retryable:
+        return _bury(failed, now_us, "not_retryable", command.detail)
+    if _exhausted(failed, policy):
+        return _bury(failed, now_us, "attempts", command.detail)
+    return _log(_back_off(failed, now_us, policy), now_us, "failed", command.detail)
+
+
+def _release(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if not _held(record, command):
+        return Refusal.LEASE_CONFLICT
+    gate = _later(now_us, command.delay_us) if command.delay_us else None
+    return _log(_unlease(record, JobState.PENDING)._replace(not_before=gate), now_us, "released")
+
+
+def _reap(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if record.state != JobState.LEASED or record.lease_deadline is None:
+        return Refusal.INVALID_TRANSITION
+    if _later(record.lease_deadline, policy.lease_grace_us) > now_us:
+        return Refusal.NOT_DUE
+    lost = record._replace(
+        attempts=min(record.attempts + 1, MAX_ATTEMPTS),
+        crashes=min(record.crashes + 1, MAX_ATTEMPTS),
+        reaped_worker_id=record.worker_id,
+    )
+    if _exhausted(lost, policy):
+        # Poison: not one attempt ever reported back, so the job itself is the likely killer of its workers.
+        reason = "poison" if lost.crashes >= lost.attempts else "attempts"
+        return _bury(lost, now_us, reason, f"lease of {record.worker_id} expired")
+    return _log(_back_off(lost, now_us, policy), now_us, "reaped", record.worker_id)
+
+
+def _retry(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if record.state != JobState.DEAD:
+        return Refusal.INVALID_TRANSITION
+    fresh = record._replace(
+        state=JobState.PENDING, attempts=0, crashes=0, not_before=None, dead_reason=None, reaped_worker_id=None
+    )
+    return _log(fresh, now_us, "retried")
+
+
+_RULES: dict[Verb, Callable[[RecordFields, Command, int, Policy], RecordFields | Refusal]] = {
+    Verb.LEASE: _lease,
+    Verb.EXTEND: _extend,
+    Verb.CHECKPOINT: _checkpoint,
+    Verb.STATS: _stats,
+    Verb.COMPLETE: _complete,
+    Verb.FAIL: _fail,
+    Verb.RELEASE: _release,
+    Verb.REAP: _reap,
+    Verb.RETRY: _retry,
+}
+
+
+def _held(record: RecordFields, command: Command) -> bool:
+    """Whether the presented lease is the one in force. An expired one is, until the reaper or a new lease ends it."""
+    return (
+        record.state == JobState.LEASED
+        and record.worker_id == command.worker_id
+        and record.lease_generation == command.lease_generation
+    )
+
+
+def _prolong(record: RecordFields, command: Command, now_us: int) -> RecordFields:
+    """Move the deadline to now + ttl; never to an earlier time than it already has."""
+    return record._replace(lease_deadline=max(record.lease_deadline or 0, _later(now_us, command.ttl_us)))
+
+
+def _unlease(record: RecordFields, state: JobState) -> RecordFields:
+    """Leave the Leased state; whatever was scoped to the lease goes with it."""
+    return record._replace(state=state, worker_id=None, lease_deadline=None, continuation=None)
+
+
+def _back_off(record: RecordFields, now_us: int, policy: Policy) -> RecordFields:
+    gate = _later(now_us, backoff_us(policy, record.attempts))
+    return _unlease(record, JobState.PENDING)._replace(not_before=gate)
+
+
+def _bury(record: RecordFields, now_us: int, reason: str, detail: str | None) -> RecordFields:
+    return _log(_unlease(record, JobState.DEAD)._replace(dead_reason=reason), now_us, "dead", detail)
+
+
+def _exhausted(record: RecordFields, policy: Policy) -> bool:
+    ceiling = policy.max_attempts if record.max_attempts is None else record.max_attempts
+    return record.attempts >= ceiling
+
+
+def _later(at_us: int, span_us: int) -> int:
+    return min(at_us + span_us, MAX_TIME_US)
+
+
+def _log(record: RecordFields, now_us: int, transition: str, detail: str | None = None) -> RecordFields:
+    """Append an event; consecutive heartbeats become one, and the trail stays bounded."""
+    events = record.events
+    last = events[-1] if events else None
+    if transition == "extended" and last is not None and last.transition == "extended":
+        merged = last._replace(count=min(last.count + 1, MAX_ATTEMPTS), last_at=now_us)
+        return record._replace(events=(*events[:-1], merged))
+    kept = [*events, JobEvent(now_us, transition, detail)]
+    dropped = 0
+    while len(kept) > 2 and (len(kept) > TRAIL_EVENTS + 1 or _detail_bytes(kept) > TRAIL_BYTES):
+        del kept[1]
+        dropped += 1
+    return record._replace(events=tuple(kept), events_dropped=record.events_dropped + dropped)
+
+
+def _detail_bytes(events: list[JobEvent]) -> int:
+    return sum(len(event.detail.encode()) for event in events if event.detail is not None)

@@ -1,0 +1,246 @@
+"""Random lives: the engine under test and the memory engine do the same verbs and must agree on every byte.
+
+Job ids would differ in their random part, so the oracle takes that part from the ids that the engine made. Raise the
+number of examples with TELHA_ORACLE_EXAMPLES; a failure prints how to repeat it.
+"""
+
+from __future__ import annotations
+
+import os
+from uuid import UUID
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+
+from telha_queue.config import QueueConfig
+from telha_queue.engines.memory import MemoryEngine
+from telha_queue.errors import JobError
+from telha_queue.job import Exact, JobRecord, JobSpec, JobState, Lease, ReapReport
+from telha_queue.queue import Queue
+from telha_queue.scope import Scope
+from telha_queue.testing import ManualClock
+
+SCOPES = (Scope.SYSTEM, Scope.named("acme"), Scope.named("other"))
+CONFIG = QueueConfig(
+    lease_ttl_secs=20,
+    lease_grace_secs=0.5,
+    max_attempts=3,
+    backoff_base_secs=2,
+    backoff_factor=3,
+    backoff_cap_secs=10,
+    backoff_base_secs_by_kind={"ab": 15},
+    durability="os",
+)
+ID_BITS = 2**62 - 1
+
+scopes = st.sampled_from(SCOPES)
+kinds = st.sampled_from(("a", "ab", "b"))
+filters = st.sampled_from((None, None, "a", Exact("a"), ("b", Exact("ab")), "nothing"))
+workers = st.sampled_from(("w1", "w2"))
+delays = st.sampled_from((None, None, 0, 1, 7.5))
+specs = st.builds(
+    JobSpec,
+    kinds,
+    st.sampled_from((b"", b"payload", b"p" * 4096, b"q" * 4097)),
+    priority=st.integers(0, 2),
+    delay_secs=delays,
+    idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
+    max_attempts=st.sampled_from((None, None, 1, 2)),
+)
+
+
+class Lives(RuleBasedStateMachine):
+    """Two queues on one clock: `queue` on the engine under test, `oracle` in memory."""
+
+    leases = Bundle("leases")
+
+    def __init__(self, engines):
+        super().__init__()
+        self.engines = engines
+        self.clock = ManualClock()
+        self.engine = engines.open(CONFIG)
+        self.queue = Queue(self.engine, CONFIG, self.clock)
+        self.bits: list[int] = []
+        self.memory = MemoryEngine(CONFIG, id_bits=lambda: self.bits.pop(0))
+        self.oracle = Queue(self.memory, CONFIG, self.clock)
+        self.generations: dict[UUID, int] = {}
+
+    def teardown(self):
+        self.queue.close()
+        self.oracle.close()
+
+    def agree(self, verb):
+        """Do the same on both and compare what comes of it."""
+        outcome = attempt(verb, self.queue)
+        expected = attempt(verb, self.oracle)
+        assert facts(outcome) == facts(expected)
+        return outcome
+
+    @rule(scope=scopes, spec=specs)
+    def enqueue(self, scope, spec):
+        self.enqueue_many(scope, [spec], lambda queue: queue.enqueue(scope, **spec._asdict()))
+
+    @rule(scope=scopes, batch=st.lists(specs, max_size=5))
+    def enqueue_batch(self, scope, batch):
+        self.enqueue_many(scope, batch, lambda queue: queue.enqueue_many(scope, batch))
+
+    def enqueue_many(self, scope, batch, verb):
+        known = {job.job_id for job in everything(self.oracle)}
+        outcome = attempt(verb, self.queue)
+        jobs = outcome if isinstance(outcome, list) else [outcome]
+        fresh = dict.fromkeys(job.job_id for job in jobs if job.job_id not in known)
+        self.bits = [job_id.int & ID_BITS for job_id in fresh]
+        assert facts(outcome) == facts(attempt(verb, self.oracle))
+        assert self.bits == []
+
+    @rule(target=leases, scope=st.one_of(st.none(), scopes), kinds=filters, worker_id=workers, ttl=st.integers(1, 30))
+    def lease(self, scope, kinds, worker_id, ttl):
+        if scope is None:
+            job = self.agree(lambda queue: queue.lease_next_any(kinds, worker_id=worker_id, lease_ttl_secs=ttl))
+        else:
+            job = self.agree(lambda queue: queue.lease_next(scope, kinds, worker_id=worker_id, lease_ttl_secs=ttl))
+        return multiple() if job is None else token(job)
+
+    @rule(target=leases, scope=scopes, n=st.integers(1, 4), kinds=filters, worker_id=workers)
+    def lease_many(self, scope, n, kinds, worker_id):
+        return multiple(*map(token, self.agree(lambda queue: queue.lease_many(scope, n, kinds, worker_id=worker_id))))
+
+    @rule(target=leases, lease=leases, worker_id=workers, step=st.sampled_from((0, 1)), scope=scopes)
+    def forge(self, lease, worker_id, step, scope):
+        generation = lease.lease_generation + step
+        return Lease(scope, lease.job_id, worker_id, generation)
+
+    @rule(lease=leases, ttl=st.sampled_from((None, 1, 60)))
+    def extend(self, lease, ttl):
+        self.agree(lambda queue: queue.extend(lease, lease_ttl_secs=ttl))
+
+    @rule(lease=leases)
+    def extend_any(self, lease):
+        self.agree(lambda queue: queue.extend_any(lease.job_id, lease.worker_id, lease.lease_generation))
+
+    @rule(lease=leases, continuation=st.binary(max_size=40))
+    def checkpoint(self, lease, continuation):
+        self.agree(lambda queue: queue.checkpoint(lease, continuation))
+
+    @rule(lease=leases, detail=st.sampled_from(("", "line", "x" * 4096)), times=st.sampled_from((1, 1, 20, 150)))
+    def stats(self, lease, detail, times):
+        for _ in range(times):
+            self.agree(lambda queue: queue.stats(lease, detail))
+
+    @rule(lease=leases, late=st.sampled_from(("refuse", "accept_if_unclaimed")))
+    def complete(self, lease, late):
+        self.agree(lambda queue: queue.complete(lease, late=late))
+
+    @rule(batch=st.lists(leases, max_size=5), late=st.sampled_from(("refuse", "accept_if_unclaimed")))
+    def complete_many(self, batch, late):
+        self.agree(lambda queue: queue.complete_many(batch, late=late))
+
+    @rule(lease=leases, error=st.text(max_size=20), retryable=st.sampled_from((True, True, False)))
+    def fail(self, lease, error, retryable):
+        self.agree(lambda queue: queue.fail(lease, error, retryable=retryable))
+
+    @rule(lease=leases, delay=st.sampled_from((0, 3)))
+    def release(self, lease, delay):
+        self.agree(lambda queue: queue.release(lease, delay_secs=delay))
+
+    @rule(lease=leases)
+    def retry(self, lease):
+        self.agree(lambda queue: queue.retry(lease.scope, lease.job_id))
+
+    @rule(lease=leases)
+    def read(self, lease):
+        self.agree(lambda queue: queue.get(lease.scope, lease.job_id))
+        self.agree(lambda queue: queue.find_leased_any(lease.job_id))
+
+    @rule(
+        scope=st.one_of(st.none(), scopes),
+        state=st.one_of(st.none(), st.sampled_from(JobState)),
+        kinds=filters,
+        limit=st.integers(1, 5),
+        behind=st.one_of(st.none(), st.integers(0, 30)),
+    )
+    def list(self, scope, state, kinds, limit, behind):
+        jobs = everything(self.oracle)
+        after = None if behind is None or behind >= len(jobs) else jobs[behind]
+        self.agree(lambda queue: queue.list(scope, state=state, kinds=kinds, limit=limit, after=after))
+
+    @rule()
+    def reap(self):
+        self.agree(lambda queue: queue.reap_expired())
+
+    @rule(us=st.one_of(st.integers(0, 3), st.sampled_from((500_000, 1_000_000, 5_000_000, 20_500_000))))
+    def tick(self, us):
+        self.clock.advance_us(us)
+
+    @rule(us=st.integers(1, 30_000_000))
+    def set_back(self, us):
+        self.clock.advance_us(-us)
+
+    @rule()
+    def reopen(self):
+        """Start afresh from what is stored; where nothing is, only the queue in front of the engine is new."""
+        if self.engine.capabilities.durable:
+            self.engine = self.engines.reopen(self.engine)
+        assert self.engine.last_seen_us() >= max((job.created_at for job in everything(self.oracle)), default=0)
+        # What the two know of times at which nothing happened may differ, so they go on from a time that both accept.
+        self.clock.set_us(max(self.clock(), self.engine.last_seen_us(), self.memory.last_seen_us()))
+        self.queue = Queue(self.engine, CONFIG, self.clock)
+        self.oracle = Queue(self.memory, CONFIG, self.clock)
+
+    @invariant()
+    def every_row_is_the_same(self):
+        jobs = everything(self.queue)
+        assert facts(jobs) == facts(everything(self.oracle))
+        for job in jobs:
+            assert job.lease_generation >= self.generations.get(job.job_id, 0)
+            self.generations[job.job_id] = job.lease_generation
+
+    @invariant()
+    def counts_and_scopes_are_the_same(self):
+        assert self.queue.scopes() == self.oracle.scopes()
+        for scope in (None, *SCOPES):
+            assert self.queue.counts(scope) == self.oracle.counts(scope)
+
+
+def attempt(verb, queue):
+    try:
+        return verb(queue)
+    except JobError as error:
+        return error
+
+
+def facts(outcome):
+    """What two outcomes are compared by."""
+    if isinstance(outcome, list):
+        return [facts(item) for item in outcome]
+    if isinstance(outcome, JobRecord):
+        return outcome.key, outcome.value, outcome.payload
+    if isinstance(outcome, JobError):
+        return type(outcome), str(outcome), vars(outcome)
+    if isinstance(outcome, ReapReport):
+        return outcome._replace(dead_jobs=tuple(sorted(outcome.dead_jobs, key=lambda job: job.job_id)))
+    return outcome
+
+
+def everything(queue):
+    jobs = queue.list(limit=1000)
+    assert len(jobs) < 1000
+    return jobs
+
+
+def token(job):
+    return Lease(job.scope, job.job_id, job.worker_id, job.lease_generation)
+
+
+def test_every_life_is_the_same_as_in_memory(engines):
+    run_state_machine_as_test(
+        lambda: Lives(engines),
+        settings=settings(
+            max_examples=int(os.environ.get("TELHA_ORACLE_EXAMPLES", "100")),
+            stateful_step_count=50,
+            deadline=None,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
