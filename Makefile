@@ -67,6 +67,7 @@ rocksdb: ## Build the bundled RocksDB, once, in a cache outside this folder (abo
 	@scripts/build-rocksdb.sh >/dev/null
 
 wheel: rocksdb .venv/.installed ## Build a wheel with the bundled RocksDB inside, in dist/
+	@rm -rf build/lib* build/bdist* # setuptools would pack whatever an earlier build left there
 	@TELHA_ROCKSDB=bundled $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .
 
 clean: ## Remove everything that the other targets made here; the RocksDB cache stays

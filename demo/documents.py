@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-MAX_FILES = 3000
-MAX_BYTES = 48 * 1024 * 1024
+MAX_FILES = 2000
+MAX_BYTES = 32 * 1024 * 1024
 """Of files as they are on disk, compressed or not, in all: what two cores parse well within a minute."""
 MAX_FILE_BYTES = 1024 * 1024
 PIECE_BYTES = 512 * 1024

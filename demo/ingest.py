@@ -138,8 +138,9 @@ def clear(path: Path) -> None:
     if not path.is_dir() or not any(path.iterdir()):
         return
     with Queue.open(path, CONFIG, create=False) as earlier:  # refused while another process has it
+        is_empty = not earlier.scopes()
         is_ours = bool(earlier.list(Scope.SYSTEM, kinds=Exact("plan"), limit=1))
-    if not is_ours:
+    if not is_empty and not is_ours:
         sys.exit(f"demo: {path} holds a queue that is not the demo's; name another directory with --queue")
     shutil.rmtree(path)
 
@@ -153,21 +154,17 @@ def run(folder: Path, path: Path) -> int:
         sys.exit(f"demo: there are no text files in {folder}")
     clear(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix="telha-demo-") as scratch, Queue.open(path, CONFIG) as queue:
+    with TemporaryDirectory(prefix="telha-demo-") as scratch:
         try:
-            print(
-                f"Ingesting {len(documents):,} files of {folder} and a poisoned one"
-                f" (durability {CONFIG.durability!r}: on disk within {CONFIG.group_sync_ms} ms).",
-                flush=True,
-            )
-            report = ingest(queue, documents, PoisonedFile(Path(scratch)))
+            with Queue.open(path, CONFIG) as queue:
+                print(
+                    f"Ingesting {len(documents):,} files of {folder} and a poisoned one"
+                    f" (durability {CONFIG.durability!r}: on disk within {CONFIG.group_sync_ms} ms).",
+                    flush=True,
+                )
+                report = ingest(queue, documents, PoisonedFile(Path(scratch)))
         except KeyboardInterrupt:
-            counts = queue.counts()
-            print(
-                f"\nInterrupted: {counts[JobState.COMPLETED]:,} of {sum(counts.values()):,} jobs are completed."
-                f" Whoever opens the queue next takes back the {counts[JobState.LEASED]:,} that are leased."
-            )
-            print_hint(path)
+            print_interruption(path)
             return INTERRUPTED
     report.print_summary()
     report.print_crash()
@@ -176,6 +173,17 @@ def run(folder: Path, path: Path) -> int:
     for claim in report.failed_checks():
         print(f"demo: not true: {claim}", file=sys.stderr)
     return 1 if report.failed_checks() else 0
+
+
+def print_interruption(path: Path) -> None:
+    """What is on disk after Ctrl-C, from the disk."""
+    with Queue.open(path, CONFIG, create=False) as queue:
+        counts = queue.counts()
+    print(
+        f"\nInterrupted: {counts[JobState.COMPLETED]:,} of {sum(counts.values()):,} jobs are completed."
+        f" Whoever opens the queue next takes back the {counts[JobState.LEASED]:,} that are leased."
+    )
+    print_hint(path)
 
 
 def print_hint(path: Path) -> None:
@@ -192,7 +200,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         sys.exit(run(options.folder.resolve(), options.queue.resolve()))
-    except (JobError, OSError) as error:
+    except (JobError, OSError, EOFError) as error:
         sys.exit(f"demo: {error}")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

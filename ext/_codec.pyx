@@ -1,12 +1,11 @@
 """The Python face of keys, records and transitions, and the job itself. Links nothing.
 
-Importing it imports nothing: `telha_queue.job` is built on it, so names of ours are looked up when they are first
-needed.
+Importing it imports nothing: `telha_queue.job` is built on it, so names of ours are looked up when first needed.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.string cimport string
 
 cimport keys
@@ -14,7 +13,8 @@ cimport transitions
 from arguments cimport bytes_of, error, require_length, uint_of, utf8_of
 from record cimport View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
 from transitions cimport APPLIED, Command, Policy
-from values cimport append_array_header, append_value, bytes_or_none, int_or_none, read_values, text_or_none
+from values cimport append_array_header, append_events, append_value
+from values cimport bytes_or_none, int_or_none, read_values, text_or_none
 
 cdef enum:
     EVENTS_AT = 14
@@ -27,8 +27,8 @@ cdef enum:
 cdef class JobRecord:
     """A job as it was when a verb returned it. Immutable; equal when key and stored bytes are equal.
 
-    It keeps the stored row and makes a value of a field when the field is read. A leased record is the token of its
-    lease: pass it to `extend`, `complete` and the other fenced verbs.
+    It keeps the stored row and makes a value of a field when the field is read. A leased record is the token of
+    its lease: pass it to `extend`, `complete` and the other fenced verbs.
     """
 
     cdef bytes _key
@@ -37,9 +37,9 @@ cdef class JobRecord:
     cdef object _payload
     cdef View _view
 
-    def __init__(self, bytes key not None, bytes value not None, load_payload=None):
-        if self._key is not None:
-            raise TypeError("a JobRecord is immutable")
+    # In __cinit__, because it runs exactly once: no call of __init__ can exchange the bytes that _view points into,
+    # and no object whose bytes were refused is ever seen.
+    def __cinit__(self, bytes key not None, bytes value not None, load_payload=None):
         if PyBytes_GET_SIZE(key) != keys.KEY_BYTES:
             raise error("CorruptRecord", f"key: {len(key)} bytes instead of {keys.KEY_BYTES}")
         _load(value, &self._view)
@@ -76,14 +76,14 @@ cdef class JobRecord:
 
     @property
     def payload(self):
-        """What the job is about. A long one is read from the store now, so this raises StoreClosed after close."""
+        """What the job is about. A long one is read from the store now: StoreClosed after close."""
         if self._payload is None:
             if not is_nil(self._view.payload):
                 self._payload = bytes_or_none(self._view.payload)
             elif self._load_payload is not None:
                 self._payload = self._load_payload(bytes_or_none(self._view.job_id))
             else:
-                raise error("StorageError", "the payload stands in a row of its own, which this record cannot reach")
+                raise error("StorageError", "the payload stands in its own row, which this record cannot reach")
         return self._payload
 
     @property
@@ -237,25 +237,26 @@ def patch_state(bytes key not None, state):
 
 
 def prefix_successor(bytes prefix not None):
-    """Return the least byte string greater than all that begin with the prefix, or None when there is none."""
+    """Return the least byte string behind all that begin with the prefix, or None when there is none."""
     cdef bytes successor = PyBytes_FromStringAndSize(PyBytes_AS_STRING(prefix), PyBytes_GET_SIZE(prefix))
     if PyBytes_GET_SIZE(prefix) < 2:  # Python shares the short ones, so they are not ours to write to
         return bytes([prefix[0] + 1]) if prefix and prefix[0] != 0xFF else None
-    cdef size_t size = keys.prefix_successor(PyBytes_AS_STRING(successor), <size_t>PyBytes_GET_SIZE(successor))
+    cdef size_t size = keys.prefix_successor(PyBytes_AS_STRING(successor), <size_t>len(successor))
     return successor[:size] if size else None
 
 
 def make_job_id(created_at, random):
-    """Return the UUIDv7 of a job, as bytes: it sorts as `created_at` does, and ends in 62 bits of `random`."""
+    """Return the bytes of a UUIDv7 that sorts as `created_at` does and ends in 62 bits of `random`."""
     cdef char[keys.JOB_ID_BYTES] job_id
-    keys.make_job_id(job_id, uint_of("created_at", created_at, INT64_MAX), uint_of("random", random, UINT64_MAX))
+    cdef uint64_t created_at_us = uint_of("created_at", created_at, INT64_MAX)
+    keys.make_job_id(job_id, created_at_us, uint_of("random", random, UINT64_MAX))
     return PyBytes_FromStringAndSize(job_id, keys.JOB_ID_BYTES)
 
 
 # Records.
 
 def encode_record(fields):
-    """Write a record in its one canonical form. Raises InvalidArgument for fields that no reader would accept."""
+    """Write a record in its canonical form. Raises InvalidArgument for fields that no reader would accept."""
     cdef string out
     cdef View view
     cdef const char* why = NULL
@@ -266,18 +267,18 @@ def encode_record(fields):
     append_array_header(&out, len(row[FIELDS]) + FIELDS)
     for field in row[:EVENTS_AT]:
         append_value(&out, field, 1)
-    _append_events(&out, row[EVENTS_AT])
+    append_events(&out, row[EVENTS_AT])
     for field in row[EVENTS_AT + 1:FIELDS]:
         append_value(&out, field, 1)
     for field in row[FIELDS]:
         append_value(&out, field, 1)
     if decode(out.data(), out.size(), &view, &why) != kOk:
-        raise error("InvalidArgument", f"not a record: {_reason(why)}")
+        raise error("InvalidArgument", f"not a record: {(<bytes>why).decode()}")
     return PyBytes_FromStringAndSize(out.data(), <Py_ssize_t>out.size())
 
 
 def decode_record(bytes value not None):
-    """Read a record, every byte of it. Raises CorruptRecord, or UnsupportedVersion for a newer release's format."""
+    """Read and check a record. Raises CorruptRecord, or UnsupportedVersion for a newer release's format."""
     cdef View view
     _load(value, &view)
     from telha_queue.record import RecordFields
@@ -310,7 +311,7 @@ def decode_record(bytes value not None):
 # Transitions.
 
 def step(bytes value not None, command, now_us, policy):
-    """Apply a verb to a stored record; return the new one, or the number of the Refusal. See transitions.py."""
+    """Apply a verb to a stored record; return the new one or the number of the Refusal. See transitions.py."""
     cdef View before
     cdef Command c_command
     cdef Policy c_policy = _policy(policy)
@@ -328,7 +329,9 @@ def step(bytes value not None, command, now_us, policy):
     cdef int refusal = transitions.apply(
         &before, &c_command, <int64_t>uint_of("now_us", now_us, INT64_MAX), &c_policy, &after
     )
-    return refusal if refusal != APPLIED else PyBytes_FromStringAndSize(after.data(), <Py_ssize_t>after.size())
+    if refusal != APPLIED:
+        return refusal
+    return PyBytes_FromStringAndSize(after.data(), <Py_ssize_t>after.size())
 
 
 def backoff_us(policy, attempts):
@@ -355,11 +358,7 @@ cdef int _load(bytes value, View* view) except -1:
     if decoded == kOk:
         return 0
     name = "UnsupportedVersion" if decoded == kUnsupportedVersion else "CorruptRecord"
-    raise error(name, f"record: {_reason(why)}")
-
-
-cdef str _reason(const char* why):
-    return (<bytes>why).decode()
+    raise error(name, f"record: {(<bytes>why).decode()}")
 
 
 cdef tuple _events(const View* view):
@@ -368,16 +367,6 @@ cdef tuple _events(const View* view):
     for values in read_values(view.events, 0 if is_nil(view.events) else 1)[0]:
         events.append(types.JobEvent(*values) if len(values) <= EVENT_FIELDS else types.WiderEvent.of(values))
     return tuple(events)
-
-
-cdef int _append_events(string* out, events) except -1:
-    append_array_header(out, len(events))
-    for event in events:
-        values = tuple(event) + getattr(event, "extra", ())
-        if values[3:] == (1, None):  # only merged heartbeats are written with a count
-            values = values[:3]
-        append_value(out, values, 2)
-    return 0
 
 
 @cython.final

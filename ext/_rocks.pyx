@@ -4,68 +4,42 @@
 inputs are borrowed from Python objects that the caller holds, so nothing is copied before the GIL is released.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.errno cimport EAGAIN
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport wait_ready
 from browse cimport ANY_STATE, STATES, Page, count_jobs, find_scopes, list_jobs
+from convert cimport (
+    bytes_of,
+    chars_or_null,
+    command_of,
+    read_config,
+    read_kinds,
+    read_new_job,
+    read_token,
+    text_bytes,
+)
 from enqueue cimport NewJob, enqueue
-from keys cimport KEY_BYTES
+from faults cimport error_of, forked, lock_error, open_error
 from lease cimport due_after, lease
 from lookup cimport find_row, get
 from meta cimport restore
 from move cimport Move, move_jobs
 from reap cimport Reaped, reap
-from record cimport Bytes
 from rocksdb cimport PinnableSlice, Slice
-from scan cimport MAX_KINDS, Kinds, Wanted
-from store cimport (
-    CODE_CLOSED,
-    CODE_CORRUPT,
-    CODE_FAILED,
-    CODE_FORKED,
-    CODE_INVALID_TRANSITION,
-    CODE_LEASE_CONFLICT,
-    CODE_NOT_FOUND,
-    CODE_UNSUPPORTED_VERSION,
-    PAYLOADS,
-    Durability,
-    Fault,
-    List,
-    Lock,
-    Outcome,
-    Row,
-    Visit,
-    is_child,
-)
+from scan cimport Kinds, Wanted
+from store cimport CODE_NOT_FOUND, PAYLOADS, Fault, List, Lock, Outcome, Row, Visit, is_child
 from store cimport Store as CoreStore
-from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command, Verb
+from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 
-import os
 import threading
 from uuid import UUID
 
 from telha_queue._codec import JobRecord
-from telha_queue.config import DURABILITIES
-from telha_queue.errors import (
-    CorruptionError,
-    CorruptRecord,
-    InvalidArgument,
-    InvalidPath,
-    InvalidTransition,
-    JobNotFound,
-    LeaseConflict,
-    StorageError,
-    StorageFull,
-    StoreClosed,
-    StoreForked,
-    StoreLocked,
-    UnsupportedVersion,
-)
+from telha_queue.errors import CorruptRecord
 from telha_queue.job import DeadJob, JobState, ReapReport
 
 cdef extern from "rocksdb/version.h":
@@ -76,7 +50,6 @@ cdef extern from "rocksdb/version.h":
 cdef extern from *:
     const char* ROCKSDB_MODE "TELHA_ROCKSDB_MODE"
     bint ROCKSDB_ASSERTS "TELHA_ROCKSDB_ASSERTS"
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 # Ctrl-C is noticed by the main thread between two slices of a wait.
 cdef int64_t SIGNAL_SLICE_US = 50_000
@@ -91,9 +64,9 @@ cdef class Store:
     def __init__(self, bytes path not None, bytes lock_path not None, config not None, bint create):
         """Own and open a directory that exists. Settings are those of telha_queue.config.QueueConfig."""
         if is_child():
-            raise _forked()
+            raise forked()
         if self._c != NULL:
-            raise InvalidArgument("this store was opened before")
+            raise RuntimeError("this store was opened before")
         cdef const char* c_lock_path = lock_path
         cdef int error
         cdef Fault fault
@@ -101,15 +74,15 @@ cdef class Store:
         with nogil:
             error = self._c.owner.acquire(c_lock_path)
         if error != 0:
-            raise _lock_error(error, path, self._c.owner.owner_pid())
-        self._configure(path, config, create)
+            raise lock_error(error, path, self._c.owner.owner_pid())
+        read_config(path, config, create, &self._c.settings)
         with nogil:
             fault = self._c.open()
             if fault.ok():
                 fault = restore(self._c)
         if not fault.ok():
             self._discard()
-            raise _open_error(&fault, path)
+            raise open_error(&fault, path)
 
     def __dealloc__(self):
         # In a forked child nothing may be touched: the copy is left as it is, on purpose.
@@ -122,24 +95,6 @@ cdef class Store:
                 self._c.close()
             del self._c
         self._c = NULL
-
-    cdef int _configure(self, bytes path, config, bint create) except -1:
-        cdef Bytes name
-        self._c.settings.set_path(PyBytes_AS_STRING(path), PyBytes_GET_SIZE(path))
-        self._c.settings.create = create
-        self._c.settings.durability = <Durability><int>DURABILITIES.index(config.durability)
-        self._c.settings.group_sync_ms = config.group_sync_ms
-        self._c.settings.memtable_bytes = config.memtable_bytes
-        self._c.settings.block_cache_bytes = config.block_cache_bytes
-        self._c.settings.max_attempts = config.max_attempts
-        self._c.settings.lease_grace_us = round(config.lease_grace_secs * 1_000_000)
-        self._c.settings.backoff_base_secs = config.backoff_base_secs
-        self._c.settings.backoff_factor = config.backoff_factor
-        self._c.settings.backoff_cap_secs = config.backoff_cap_secs
-        for kind, base_secs in config.backoff_base_secs_by_kind.items():
-            name = text_bytes(kind)
-            self._c.settings.add_kind_base(name.data, name.size, base_secs)
-        return 0
 
     def enqueue(self, bytes scope not None, job not None, int64_t now_us):
         cdef NewJob c_job
@@ -165,8 +120,7 @@ cdef class Store:
         cdef Fault fault
         with nogil:
             fault = enqueue(self._c, c_scope, jobs, n, now_us, &out)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return self._records(&out)
 
     def lease_next(self, bytes scope, tuple kinds, str worker_id not None, int64_t ttl_us, int64_t now_us):
@@ -179,7 +133,7 @@ cdef class Store:
         return self._lease(scope, n, kinds, worker_id, ttl_us, now_us)
 
     cdef list _lease(self, bytes scope, size_t n, tuple kinds, str worker_id, int64_t ttl_us, int64_t now_us):
-        cdef const char* c_scope = scope_chars(scope)
+        cdef const char* c_scope = chars_or_null(scope)
         cdef Kinds c_kinds
         cdef Wanted wanted
         cdef Command command = command_of(LEASE)
@@ -192,8 +146,7 @@ cdef class Store:
         command.ttl_us = ttl_us
         with nogil:
             fault = lease(self._c, c_scope, wanted, n, &command, &out)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return self._records(&out)
 
     def extend(self, token not None, int64_t ttl_us, int64_t now_us):
@@ -269,8 +222,7 @@ cdef class Store:
         cdef Fault fault
         with nogil:
             fault = move_jobs(self._c, moves, n, now_us, out)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return 0
 
     def get(self, bytes scope not None, bytes job_id not None):
@@ -280,7 +232,7 @@ cdef class Store:
         return self._find(None, job_id)
 
     cdef object _find(self, bytes scope, bytes job_id):
-        cdef const char* c_scope = scope_chars(scope)
+        cdef const char* c_scope = chars_or_null(scope)
         cdef const char* c_job_id = job_id
         cdef Row row
         cdef Visit visit
@@ -315,19 +267,18 @@ cdef class Store:
         cdef List[Outcome] out
         cdef Fault fault
         read_kinds(kinds, &c_kinds)
-        page.scope = scope_chars(scope)
+        page.scope = chars_or_null(scope)
         page.state = ANY_STATE if state is None else state
         page.kinds = &c_kinds
-        page.after = scope_chars(after)
+        page.after = chars_or_null(after)
         page.limit = limit
         with nogil:
             fault = list_jobs(self._c, &page, &out)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return self._records(&out)
 
     def counts(self, bytes scope):
-        cdef const char* c_scope = scope_chars(scope)
+        cdef const char* c_scope = chars_or_null(scope)
         cdef uint64_t[STATES] counted
         cdef int i
         cdef Fault fault
@@ -335,8 +286,7 @@ cdef class Store:
             counted[i] = 0
         with nogil:
             fault = count_jobs(self._c, c_scope, counted)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return {state: counted[<int>state] for state in JobState}
 
     def scopes(self):
@@ -345,8 +295,7 @@ cdef class Store:
         cdef Fault fault
         with nogil:
             fault = find_scopes(self._c, &found)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return [PyBytes_FromStringAndSize(found.at(i).data(), found.at(i).size()) for i in range(found.size())]
 
     def reap_expired(self, int64_t now_us):
@@ -357,13 +306,12 @@ cdef class Store:
         counts.reclaimed = counts.dead = counts.corrupt = 0
         with nogil:
             fault = reap(self._c, now_us, &counts, &dead)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
-        told = tuple([_dead_job(self._record(dead.at(i))) for i in range(dead.size())])
+        raise_for(&fault)
+        told = tuple([dead_job(self._record(dead.at(i))) for i in range(dead.size())])
         return ReapReport(counts.reclaimed, counts.dead, told, counts.corrupt)
 
     def ready_ticket(self, bytes scope):
-        cdef const char* c_scope = scope_chars(scope)
+        cdef const char* c_scope = chars_or_null(scope)
         cdef uint64_t ticket = 0
         cdef Visit visit
         cdef Lock lock
@@ -374,12 +322,11 @@ cdef class Store:
                 lock = Lock(self._c.mutex)
                 ticket = self._c.waiters.ticket(c_scope)
                 lock.unlock()
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return ticket
 
     def next_due_us(self, bytes scope, tuple kinds, int64_t now_us):
-        cdef const char* c_scope = scope_chars(scope)
+        cdef const char* c_scope = chars_or_null(scope)
         cdef Kinds c_kinds
         cdef Wanted wanted
         cdef int64_t due_us = INT64_MAX
@@ -389,12 +336,11 @@ cdef class Store:
         wanted.now_us = now_us
         with nogil:
             fault = due_after(self._c, c_scope, wanted, &due_us)
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
         return None if due_us == INT64_MAX else due_us
 
     def wait_ready(self, bytes scope, tuple kinds, uint64_t ticket, int64_t timeout_us):
-        cdef const char* c_scope = scope_chars(scope)
+        cdef const char* c_scope = chars_or_null(scope)
         cdef Kinds c_kinds
         cdef bint is_over = False
         cdef bint is_main = threading.current_thread() is threading.main_thread()
@@ -405,8 +351,7 @@ cdef class Store:
             slice_us = min(timeout_us, SIGNAL_SLICE_US) if is_main else timeout_us
             with nogil:
                 fault = wait_ready(self._c, c_scope, &c_kinds, ticket, slice_us, &is_over)
-            if not fault.ok():
-                raise error_of(&fault, None, 0)
+            raise_for(&fault)
             PyErr_CheckSignals()
             timeout_us -= slice_us
 
@@ -433,8 +378,7 @@ cdef class Store:
             return
         with nogil:
             fault = self._c.close()
-        if not fault.ok():
-            raise error_of(&fault, None, 0)
+        raise_for(&fault)
 
     cdef object _record(self, Row* row):
         return JobRecord(
@@ -453,6 +397,13 @@ cdef class Store:
         return error_of(&outcome.fault, token[1], move.command.lease_generation)
 
 
+cdef int raise_for(Fault* fault) except -1:
+    """Raise what a fault of a whole call stands for; faults of single jobs name the job."""
+    if not fault.ok():
+        raise error_of(fault, None, 0)
+    return 0
+
+
 def build_info():
     """How this extension was built."""
     return {
@@ -462,136 +413,7 @@ def build_info():
     }
 
 
-cdef Bytes bytes_of(bytes data) noexcept:
-    """Borrow the contents of a bytes object."""
-    cdef Bytes borrowed
-    borrowed.data = PyBytes_AS_STRING(data)
-    borrowed.size = PyBytes_GET_SIZE(data)
-    return borrowed
-
-
-cdef Bytes text_bytes(str text) except *:
-    """Borrow the UTF-8 form of a str, which the str keeps."""
-    cdef Bytes borrowed
-    cdef Py_ssize_t size = 0
-    borrowed.data = PyUnicode_AsUTF8AndSize(text, &size)
-    borrowed.size = size
-    return borrowed
-
-
-cdef const char* scope_chars(bytes key) noexcept:
-    """Borrow a scope key, or a job key; NULL for None."""
-    if key is None:
-        return NULL
-    return PyBytes_AS_STRING(key)
-
-
-cdef Command command_of(Verb verb) noexcept:
-    cdef Command command
-    cdef Bytes nil
-    nil.data = NULL
-    nil.size = 0
-    command.verb = verb
-    command.worker_id = command.detail = command.continuation = nil
-    command.lease_generation = 0
-    command.ttl_us = command.delay_us = 0
-    command.retryable = True
-    command.accept_late = False
-    return command
-
-
-cdef int read_token(token, Move* move) except -1:
-    """Read a telha_queue.engine.Token."""
-    if not isinstance(token, tuple):
-        raise TypeError("a token is a telha_queue.engine.Token")
-    cdef tuple fields = <tuple>token  # a named tuple is laid out as a tuple
-    move.scope = scope_chars(fields[0])
-    move.job_id = PyBytes_AS_STRING(fields[1])
-    move.command.worker_id = text_bytes(fields[2])
-    move.command.lease_generation = fields[3]
-    return 0
-
-
-cdef int read_new_job(job, NewJob* out) except -1:
-    """Read a telha_queue.engine.NewJob."""
-    if not isinstance(job, tuple):
-        raise TypeError("a job is a telha_queue.engine.NewJob")
-    cdef tuple fields = <tuple>job
-    out.kind = text_bytes(fields[0])
-    out.payload = bytes_of(fields[1])
-    out.priority = fields[2]
-    out.not_before = -1 if fields[3] is None else fields[3]
-    out.idempotency_key.data = NULL
-    out.idempotency_key.size = 0
-    if fields[4] is not None:
-        out.idempotency_key = text_bytes(fields[4])
-    out.max_attempts = -1 if fields[5] is None else fields[5]
-    return 0
-
-
-cdef int read_kinds(tuple kinds, Kinds* out) except -1:
-    """Read a telha_queue.engine.Kinds."""
-    out.count = 0
-    if kinds is None:
-        return 0
-    if len(kinds) > MAX_KINDS:
-        raise InvalidArgument(f"a filter names at most {MAX_KINDS} kinds")
-    for text, is_exact in kinds:
-        out.patterns[out.count].text = text_bytes(text)
-        out.patterns[out.count].is_exact = is_exact
-        out.count += 1
-    return 0
-
-
-cdef object error_of(Fault* fault, bytes job_id, uint64_t presented):
-    """The exception that a fault stands for."""
-    job = None if job_id is None else UUID(bytes=job_id)
-    if fault.code == CODE_NOT_FOUND:
-        return JobNotFound(job)
-    if fault.code == CODE_LEASE_CONFLICT:
-        return LeaseConflict(job, held=fault.held, presented=presented, state=fault.state)
-    if fault.code == CODE_INVALID_TRANSITION:
-        return InvalidTransition(job, verb="retry", state=fault.state)
-    if fault.code == CODE_CORRUPT:
-        return CorruptRecord(f"job {job}: {fault.why.decode()}" if job else fault.why.decode())
-    if fault.code == CODE_UNSUPPORTED_VERSION:
-        return UnsupportedVersion("written in a format of a newer release")
-    if fault.code == CODE_CLOSED:
-        return StoreClosed("this queue is closed")
-    if fault.code == CODE_FORKED:
-        return _forked()
-    text = fault.status.ToString().decode(errors="replace")
-    if fault.code == CODE_FAILED:
-        return StorageError(f"an earlier write failed; close the queue and open it again: {text}")
-    outcome = "unknown" if fault.outcome_unknown else "none"
-    if fault.status.IsNoSpace():
-        return StorageFull(text, outcome=outcome)
-    if fault.status.IsCorruption():
-        return CorruptionError(text, outcome=outcome)
-    return StorageError(text, outcome=outcome)
-
-
-cdef object _open_error(Fault* fault, bytes path):
-    text = fault.status.ToString().decode(errors="replace")
-    where = os.fsdecode(path)
-    if "/LOCK" in text:  # RocksDB's own lock: somebody opened the database without this library
-        return StoreLocked(where, None)
-    error = error_of(fault, None, 0)
-    return type(error)(f"{where}: {error}")
-
-
-cdef object _lock_error(int error, bytes path, int owner_pid):
-    where = os.fsdecode(path)
-    if error == EAGAIN:
-        return StoreLocked(where, owner_pid or None)
-    return InvalidPath(f"{where}: {os.strerror(error)}")
-
-
-cdef object _forked():
-    return StoreForked("this process was forked from one that had a queue open; start workers with spawn instead")
-
-
-cdef object _dead_job(record):
+cdef object dead_job(record):
     return DeadJob(
         record.scope, record.job_id, record.kind, record.attempts, record.reaped_worker_id, record.dead_reason
     )

@@ -9,7 +9,7 @@ from record cimport Bytes
 
 
 cdef inline uint64_t uint_of(str name, value, uint64_t limit) except? 0:
-    """An argument that is an integer from 0 to `limit`; neither a bool nor anything that only converts to one."""
+    """An integer from 0 to `limit`; neither a bool nor anything that merely converts to an integer."""
     if not PyLong_Check(value) or isinstance(value, bool):
         raise error("InvalidType", f"{name} is an int, not {type(value).__name__}")
     if not 0 <= value <= limit:

@@ -53,7 +53,12 @@ inline bool is_utf8(const Bytes& text) noexcept {
   const auto* const end = at + text.size;
   while (at != end) {
     const unsigned char lead = *at;
-    const ptrdiff_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+    const ptrdiff_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
     if (length == 0 || end - at < length) return false;
     for (ptrdiff_t i = 1; i < length; ++i) {
       if ((at[i] & 0xC0) != 0x80) return false;

@@ -1,9 +1,9 @@
-"""Where a job lives: its 58-byte key. Knows bytes and offsets; knows nothing of RocksDB, of Python or of time.
+"""Where a job lives: its 58-byte key. Knows bytes and offsets; knows nothing of RocksDB, Python or time.
 
     [ scope 32 ][ state 1 ][ priority 1 ][ created_at_us 8, big-endian ][ job_id 16 ]
 
-Big-endian so that byte order is time order: the oldest job of a band is its first key. No function here checks a
-length: every `key` has KEY_BYTES, every `scope` SCOPE_BYTES.
+Big-endian so that byte order is time order: the oldest job of a band is its first key. No function here checks
+a length: every `key` has KEY_BYTES, every `scope` SCOPE_BYTES.
 """
 
 from libc.stdint cimport uint8_t, uint64_t

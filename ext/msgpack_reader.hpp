@@ -193,7 +193,10 @@ inline bool Reader::read(Value* out) noexcept {
   switch (tag) {
     case 0xC0: return true;
     case 0xC2:
-    case 0xC3: out->type = kBool; out->number = tag & 1; return true;
+    case 0xC3:
+      out->type = kBool;
+      out->number = tag & 1;
+      return true;
     case 0xC4: return read_span<1>(kBin, out);
     case 0xC5: return read_span<2>(kBin, out);
     case 0xC6: return read_span<4>(kBin, out);

@@ -15,7 +15,7 @@ using msgpack::Reader;
 using msgpack::Writer;
 
 constexpr uint64_t kMaxTime = INT64_MAX;
-constexpr uint64_t kTrailEvents = 256;            // the newest events kept besides the first
+constexpr uint64_t kTrailEvents = 256;                 // the newest events kept besides the first
 constexpr uint64_t kTrailBytes = uint64_t{64} * 1024;  // and never more detail text than this in all
 constexpr uint64_t kMaxMerged = UINT32_MAX;
 constexpr uint32_t kEventFields = 3;        // at, transition, detail
@@ -30,9 +30,7 @@ struct NewEvent {
   Bytes prefix;
   Bytes suffix;
 
-  uint64_t detail_bytes() const noexcept {
-    return is_nil(detail) ? 0 : prefix.size + detail.size + suffix.size;
-  }
+  uint64_t detail_bytes() const noexcept { return is_nil(detail) ? 0 : prefix.size + detail.size + suffix.size; }
 };
 
 // One stored event, as spans of the record.

@@ -1,6 +1,6 @@
-"""The state machine, compiled: telha_queue/transitions.py without its Python objects, and held equal to it by a test.
+"""The state machine, compiled: telha_queue/transitions.py without Python objects, held equal to it by a test.
 
-    step(record, command, now_us, policy) -> the record after the move and the event that tells of it, or a Refusal
+    step(record, command, now_us, policy) -> the record after the move and its event, or a Refusal
 
 Pure: no clock, no I/O, no key, no allocation. A function per verb; each works on a copy that `step` has made.
 """
@@ -10,10 +10,9 @@ from libcpp.string cimport string
 
 from keys cimport COMPLETED, DEAD, LEASED, PENDING, State
 from record cimport Bytes, NewEvent, View, encode, nil, same, text
-from record cimport nil as _nil, text as _text  # enqueue.pxd still uses these names
 
 cdef extern from *:
-    # Multiplies without a division to guard it (Cython would raise from one); true when the product does not fit.
+    # Multiplies; true when the product does not fit. A division to guard it would have to be guarded itself.
     bint overflows "__builtin_mul_overflow"(uint64_t, uint64_t, uint64_t* product) noexcept nogil
 
 cdef enum Verb:
@@ -97,7 +96,7 @@ cdef inline int step(
 
 
 cdef inline int64_t backoff_us(const Policy* policy, uint32_t attempts) noexcept nogil:
-    """Delay before attempt number `attempts` + 1: base * factor^(attempts - 1), at most the cap; never overflows."""
+    """Delay before attempt `attempts` + 1: base * factor^(attempts - 1), at most the cap; never overflows."""
     cdef uint64_t secs = policy.backoff_base_secs
     cdef uint32_t left = attempts
     if left > 65:

@@ -88,6 +88,16 @@ cdef inline object _read(Reader* reader):
     return bytes_or_none(value.bytes) if value.type == kBin else text_or_none(value.bytes)
 
 
+cdef inline int append_events(string* out, events) except -1:
+    append_array_header(out, len(events))
+    for event in events:
+        values = tuple(event) + getattr(event, "extra", ())
+        if values[3:] == (1, None):  # only merged heartbeats are written with a count
+            values = values[:3]
+        append_value(out, values, 2)
+    return 0
+
+
 cdef inline int append_array_header(string* out, size_t count) except -1:
     cdef char[kMaxHeaderBytes] header
     cdef Writer writer = Writer(header)

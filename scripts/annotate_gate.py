@@ -30,8 +30,9 @@ COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOT
 CYTHON_COMMENT_OR_STRING = re.compile(
     r"""#[^\n]*|\'\'\'.*?\'\'\'|\"\"\".*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*\"""", re.DOTALL
 )
-DEFINITION = re.compile(r"^(?:\w[^;(]*[\s*&>])?(__pyx_f_\w+)\(.*\) *\{$")
-DECLARED_NOGIL = re.compile(r"^\s*(?:cdef|cpdef)\b[^=(]*?\b(\w+)\s*\(.*\)[^()]*\bnogil\b[^()]*:$")
+# A function is __pyx_f_<mangled module and class>_<name>, a method of a C++ class __pyx_t_<mangled class>::<name>.
+DEFINITION = re.compile(r"^(?:\w[^;(]*[\s*&>])?(?:__pyx_f_(?:__pyx_fuse_\d+)*(\w+)|__pyx_t_(\w+::\w+))\(.*\) *\{$")
+DECLARED_NOGIL = re.compile(r"^[^=(]*?\b(\w+)\s*\(.*\)[^()]*\bnogil\b[^()]*:$")
 
 
 class Violation(NamedTuple):
@@ -80,8 +81,10 @@ def declared_nogil(path: Path, package: str) -> dict[str, str]:
     for number, line in logical_lines(path.read_text()):
         place = f"{path.name}:{number}"
         if line[:1].strip():
-            heading = re.match(r"cdef class (\w+)", line)
-            owner = f"{len(heading[1])}{heading[1]}_" if heading else ""
+            python_class = re.match(r"cdef class (\w+)", line)
+            cpp_class = re.match(r"cdef cppclass (\w+)", line)
+            owner = f"{len(python_class[1])}{python_class[1]}_" if python_class else ""
+            owner = f"{cpp_class[1]}::" if cpp_class else owner
         if function := DECLARED_NOGIL.match(line):
             found[f"{mangled}{owner if line[0].isspace() else ''}{function[1]}"] = f"{place} {function[1]}"
         elif re.match(r"\s*with nogil\b", line):
@@ -96,7 +99,7 @@ def regions(cpp: str) -> Iterator[tuple[str, int, int]]:
         if found := PLACE.search(line):
             place = f"{Path(found[1]).name}:{found[2]}"
         elif found := DEFINITION.match(line):
-            function, function_start = re.sub(r"^__pyx_f_(?:__pyx_fuse_\d+)*", "", found[1]), number
+            function, function_start = found[1] or found[2], number
         elif line == "}" and function:
             yield function, function_start, number
             function = ""

@@ -53,7 +53,7 @@ install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg:
     # The lists may be absent (a fresh container) or too old to find the packages: then fetch them and try again.
     "${install[@]}" install --yes --no-install-recommends "${missing[@]}" 2>/dev/null ||
         { "${install[@]}" update && "${install[@]}" install --yes --no-install-recommends "${missing[@]}"; }
-} >&2 || fail "apt could not install: ${missing[*]}"
+} >/dev/null || fail "apt could not install: ${missing[*]}"
 command -v "$python" >/dev/null || fail "$python is still missing after the installation"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$python" --version) is too old; Python 3.11 or newer is needed (make PYTHON=/path/to/python3 ...)"

@@ -53,7 +53,7 @@ def name(what: str, value: str, limit_bytes: int) -> str:
         raise InvalidArgument(f"{what} is empty or holds characters that cannot be printed: {value!r:.80}")
     if len(value) > limit_bytes or (not value.isascii() and len(value.encode()) > limit_bytes):
         raise InvalidArgument(f"{what} is longer than {limit_bytes} bytes")
-    return value
+    return value if type(value) is str else str.__str__(value)  # a subclass may change; its text may not
 
 
 def worker(worker_id: str) -> str:

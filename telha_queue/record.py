@@ -1,8 +1,8 @@
 """The stored form of a job, written to be read: what docs/format.md says, in msgpack.
 
-This is the twin that the compiled codec (`ext/record.hpp`) is held to, byte for byte. Nothing on a hot path imports
-it for more than its names, and msgpack is needed only by who calls `encode` or `decode`. It knows bytes; it knows
-nothing of time, of transitions or of RocksDB.
+This is the twin that the compiled codec (`ext/record.hpp`) is held to, byte for byte. It is for tests and tools: no
+verb runs through it, and only `encode` and `decode` need msgpack. It knows bytes; it knows nothing of time, of
+transitions or of RocksDB.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ JOB_ID_BYTES = 16
 MAX_KIND_BYTES = 128
 MAX_DEPTH = 8
 REQUIRED_FIELDS = 15
-"""The first fields, which every record has; those behind them read as their empty value when they are absent."""
+"""The fields that every record has; those behind them read as their empty value when absent."""
 
 
 class RecordFields(NamedTuple):
-    """A job record taken apart, in the order in which it is stored. `extra` holds a newer writer's fields, untouched.
+    """A job record taken apart, in the order in which it is stored.
 
-    Strings are str, times are integer microseconds, `payload` is None when the bytes stand in their own row.
+    Strings are str, times are integer microseconds, `payload` is None when the bytes stand in their own row. `extra`
+    holds a newer writer's fields, untouched.
     """
 
     job_id: bytes
@@ -68,13 +69,13 @@ class WiderEvent(JobEvent):
 
 
 def encode(fields: RecordFields) -> bytes:
-    """Write a record in its one canonical form. Raises InvalidArgument for fields that no reader would accept."""
-    import msgpack
+    """Write a record in its canonical form. Raises InvalidArgument for fields that no reader would accept."""
+    import msgpack  # type: ignore[import-untyped]
 
-    *known, extra = fields
+    known: list[Any] = list(fields[:-1])
     known[_EVENTS_AT] = [_event_values(event) for event in fields.events]
     try:
-        value = bytes([VALUE_VERSION]) + msgpack.packb([*known, *extra])
+        value: bytes = bytes([VALUE_VERSION]) + msgpack.packb([*known, *fields.extra])
         decode(value)
     except (CorruptRecord, ValueError, TypeError, OverflowError) as error:
         raise InvalidArgument(f"not a record: {error}") from None
@@ -82,7 +83,7 @@ def encode(fields: RecordFields) -> bytes:
 
 
 def decode(value: bytes) -> RecordFields:
-    """Read a record, every byte of it. Raises CorruptRecord, or UnsupportedVersion for a newer release's format."""
+    """Read and check a record. Raises CorruptRecord, or UnsupportedVersion for a newer release's format."""
     import msgpack
 
     if not value:
@@ -128,14 +129,14 @@ def _event_values(event: JobEvent) -> tuple[Any, ...]:
 
 
 def _is_plain(value: object, depth: int) -> bool:
-    """Whether it is nil, a boolean, an integer, a string, a binary, or an array of these that is not too deep."""
+    """Whether it is nil, a boolean, an integer, a string, a binary, or a shallow array of these."""
     if type(value) is tuple:
         return depth < MAX_DEPTH and all(_is_plain(item, depth + 1) for item in value)
     return value is None or type(value) in (bool, int, str, bytes)
 
 
 def _is_event(value: object) -> bool:
-    if type(value) is not tuple or len(value) not in (3, 5) and len(value) < 6:
+    if type(value) is not tuple or len(value) < 3 or len(value) == 4:
         return False
     at, transition, detail, *merged = value
     if not (_is_time(at) and _is_text(transition) and _is_optional_text(detail)):

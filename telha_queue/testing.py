@@ -5,7 +5,9 @@
     my_program.submit(queue, "report.pdf")
     assert_enqueued(queue, kind="ingest:pdf", count=1)
     drain(queue, my_program.handle)
-    clock.advance(secs=10)          # a failed job's backoff is over, without sleeping
+    clock.advance(secs=10)
+
+After the last line the backoff of a job that failed is over, and no test has slept.
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ def drain(
     A job is completed when the handler returns and fails when it raises an Exception. Returns the jobs as they then
     are, in the order in which they ran. A failed job waits for its backoff: advance the clock and drain again.
     """
-    done = []
+    done: list[JobRecord] = []
     while True:
         if scope is None:
             lease = queue.lease_next_any(kinds, worker_id=worker_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import pytest
@@ -21,6 +23,10 @@ T = TypeVar("T")
 
 PATIENCE_SECS = 20
 """How long a test waits for what should happen at once, before it fails."""
+QUICK = QueueConfig(durability="os", memtable_bytes=1024 * 1024)
+"""Writes are handed to the operating system only, and little is set aside for them."""
+TMPFS = Path("/dev/shm")
+TMPFS_BYTES = 2**30
 
 
 def _open_memory(path: Path, config: QueueConfig) -> Engine:
@@ -48,8 +54,8 @@ class Engines:
         self._opened: list[tuple[Engine, Path, QueueConfig]] = []
 
     def open(self, config: QueueConfig | None = None) -> Engine:
-        """An empty engine; its writes are handed to the operating system only, which is quick."""
-        return self._open(self._root / f"queue{len(self._opened)}", config or QueueConfig(durability="os"))
+        """An empty engine."""
+        return self._open(self._root / f"queue{len(self._opened)}", config or QUICK)
 
     def reopen(self, engine: Engine) -> Engine:
         """Close an engine and open what it left behind. Skips the test if it leaves nothing behind."""
@@ -70,10 +76,18 @@ class Engines:
         return engine
 
 
+@pytest.fixture
+def quick_path(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory, where there is room: opening a store takes a dozen fsyncs, and this suite opens many."""
+    has_room = TMPFS.is_dir() and shutil.disk_usage(TMPFS).free > TMPFS_BYTES
+    with TemporaryDirectory(prefix="telha-", dir=TMPFS if has_room else tmp_path) as path:
+        yield Path(path)
+
+
 @pytest.fixture(params=ENGINES)
-def engines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engines]:
+def engines(request: pytest.FixtureRequest, quick_path: Path) -> Iterator[Engines]:
     """Opens engines of the make under test."""
-    engines = Engines(ENGINES[request.param], tmp_path)
+    engines = Engines(ENGINES[request.param], quick_path)
     yield engines
     engines.close()
 
@@ -93,7 +107,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 def queue(engine: Engine, clock: ManualClock) -> Queue:
     """An empty queue with default settings on the engine under test."""
-    return Queue(engine, QueueConfig(durability="os"), clock)
+    return Queue(engine, QUICK, clock)
 
 
 @pytest.fixture
@@ -101,7 +115,7 @@ def make_queue(engines: Engines, clock: ManualClock) -> Callable[..., Queue]:
     """Builds an empty queue with other settings: make_queue(max_attempts=1)."""
 
     def build(**settings: Any) -> Queue:
-        config = QueueConfig(durability="os", **settings)
+        config = QUICK.replace(**settings)
         return Queue(engines.open(config), config, clock)
 
     return build
@@ -128,14 +142,21 @@ def rows() -> Callable[[Queue], list[tuple[bytes, bytes, bytes]]]:
 
 @pytest.fixture
 def refused(rows: Callable[[Queue], object]) -> Callable[..., AbstractContextManager[pytest.ExceptionInfo[Any]]]:
-    """with refused(queue, SomeError): the block raises it and changes not one byte of the queue."""
+    """with refused(queue, SomeError): the block raises it and changes not one byte of the queue.
+
+    A test that runs through many cases says which one by `case`.
+    """
 
     @contextmanager
-    def check(queue: Queue, *errors: type[Exception]) -> Iterator[pytest.ExceptionInfo[Any]]:
+    def check(queue: Queue, *errors: type[Exception], case: str = "") -> Iterator[pytest.ExceptionInfo[Any]]:
         before = rows(queue)
-        with pytest.raises(errors) as caught:
-            yield caught
-        assert rows(queue) == before
+        try:
+            with pytest.raises(errors) as caught:
+                yield caught
+            assert rows(queue) == before
+        except BaseException as failure:
+            failure.add_note(f"case: {case}")
+            raise
 
     return check
 

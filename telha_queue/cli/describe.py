@@ -7,7 +7,8 @@ import codecs
 from typing import Any
 
 from telha_queue.cli.text import age, clipped, instant, size, span
-from telha_queue.job import JobEvent, JobRecord, JobState
+from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState
+from telha_queue.scope import Scope
 
 _SHOWN_CHARS = 200
 _SHOWN_SPACE = "\t\n\r"
@@ -38,9 +39,18 @@ def outlook(job: JobRecord, now_us: int) -> str:
         ends = f"ends in {span(left_us)}" if left_us >= 0 else f"ended {span(-left_us)} ago"
         return f"worker {job.worker_id}, lease {ends}"
     if job.state == JobState.DEAD:
-        reason = job.dead_reason or ""
-        return _REASONS.get(reason, reason.replace("_", " "))
+        return _reason(job.dead_reason or "")
     return ""
+
+
+def death_of(job: DeadJob) -> str:
+    """Why the reaper gave a job up, and who had it last."""
+    tries = "1 attempt" if job.attempts == 1 else f"{job.attempts} attempts"
+    return f"{_reason(job.dead_reason)}: {tries}, last held by {job.worker_id}"
+
+
+def _reason(dead_reason: str) -> str:
+    return _REASONS.get(dead_reason, dead_reason.replace("_", " "))
 
 
 def last_error(job: JobRecord) -> str | None:
@@ -69,10 +79,10 @@ def facts(job: JobRecord, payload: bytes, now_us: int) -> list[tuple[str, str]]:
     """What `telha jobs show` says above the trail: label and text, in reading order."""
     said = outlook(job, now_us)
     ceiling = "" if job.max_attempts is None else f" of {job.max_attempts}"
-    crashed = f", {job.crashes} by an expired lease" if job.crashes else ""
+    crashed = f", {job.crashes} of them by an expired lease" if job.crashes else ""
     found = [
         ("job", str(job.job_id)),
-        ("scope", str(job.scope)),
+        *_scope_facts(job.scope),
         ("kind", job.kind),
         ("state", f"{state_of(job)}, {said}" if said else state_of(job)),
         ("priority", str(job.priority)),
@@ -87,6 +97,12 @@ def facts(job: JobRecord, payload: bytes, now_us: int) -> list[tuple[str, str]]:
     if job.continuation is not None:
         found.append(("checkpoint", size(len(job.continuation))))
     return found
+
+
+def _scope_facts(scope: Scope) -> list[tuple[str, str]]:
+    if not scope.space_id.int:
+        return [("scope", str(scope))]
+    return [("tenant", str(scope.tenant_id)), ("space", str(scope.space_id))]  # too long for one line of 80 columns
 
 
 def payload_summary(payload: bytes) -> str:

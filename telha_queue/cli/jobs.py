@@ -31,7 +31,7 @@ _LIST_HEADER = ("ID", "STATE", "PRI", "TRIES", "AGE", "KIND")
 @queue_options
 @click.argument("kind")
 @click.option("--payload", metavar="TEXT", help="The payload, as UTF-8.")
-@click.option("--payload-file", type=click.File("rb", lazy=True), help="Read the payload from a file; - is stdin.")
+@click.option("--payload-file", type=click.File("rb"), help="Read the payload from a file; - is stdin.")
 @click.option(
     "--scope", metavar="SCOPE", type=arguments.scope, default="system", show_default=True, help="Whose job it is."
 )
@@ -229,10 +229,7 @@ def reap(path: str | None, as_json: bool) -> None:
         click.echo(json.dumps(report._asdict() | {"dead_jobs": dead}))
         return
     click.echo(f"{report.reclaimed} reclaimed, {report.dead} dead")
-    rows = [
-        render.Row((str(job.job_id), job.kind), f"{job.dead_reason} after {job.attempts} attempts, by {job.worker_id}")
-        for job in report.dead_jobs
-    ]
+    rows = [render.Row((str(job.job_id), job.kind), describe.death_of(job)) for job in report.dead_jobs]
     if rows:
         render.show(render.Table(("ID", "KIND"), rows))
     if report.corrupt:

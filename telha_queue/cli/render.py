@@ -31,6 +31,8 @@ _STYLES = {
 """Colours of states and of steps in a trail."""
 _GAP = 2
 _INDENT = 4
+_PLAIN_CHARS = 40
+"""No column of plain text is padded further: one long kind must not push every line's end away. Nothing is cut."""
 
 
 class Row(NamedTuple):
@@ -71,7 +73,7 @@ def _safe(table: Table) -> Table:
 
 
 def _print_plain(table: Table) -> None:
-    widths = _widths(table, len)
+    widths = [min(width, _PLAIN_CHARS) for width in _widths(table, len)]
     for cells, note in [Row(table.header), *table.rows]:
         padded = [
             cell.rjust(width) if column in table.right else cell.ljust(width)

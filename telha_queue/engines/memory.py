@@ -20,7 +20,7 @@ from uuid import UUID
 from telha_queue._codec import encode_key, encode_record, make_job_id
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities, Kinds, NewJob, Token
-from telha_queue.errors import InvalidTransition, JobError, JobNotFound, LeaseConflict, StorageError, StoreClosed
+from telha_queue.errors import InvalidTransition, JobError, JobNotFound, LeaseConflict, StoreClosed
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import KEY_BYTES, RecordFields
 from telha_queue.scope import SCOPE_BYTES, Scope
@@ -61,7 +61,7 @@ class MemoryEngine:
         """Job id -> its key at present."""
         self._payloads: dict[bytes, bytes] = {}
         self._by_idempotency: dict[tuple[bytes, str], bytes] = {}
-        self._last_created_us = -1
+        self._last_created_us = 0
         self._last_seen_us = 0
 
     # Verbs that store, in the order of the seam.
@@ -74,7 +74,6 @@ class MemoryEngine:
     def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> builtins.list[JobRecord]:
         """Store many in one step, in order."""
         with self._locked():
-            self._require_times_left(len(jobs), now_us)
             return [self._enqueue(scope, job, now_us) for job in jobs]
 
     def lease_next(
@@ -223,13 +222,14 @@ class MemoryEngine:
         """
         with self._locked():
             rows = (self._rows[key] for key in self._pending(scope))
-            gates = (row.not_before for row in rows if row.not_before is not None and _wanted(row.kind, kinds))
-            return min(gates, default=None)
+            gates = (row.not_before for row in rows if _wanted(row.kind, kinds))
+            return min((gate for gate in gates if gate is not None), default=None)
 
     def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
         """Sleep until the ticket grows or the time is over. Wakes for jobs of any scope and kind."""
         over_at = time.monotonic() + timeout_us / 1_000_000
-        longest = _SIGNAL_SLICE_SECS if threading.current_thread() is threading.main_thread() else threading.TIMEOUT_MAX
+        is_main = threading.current_thread() is threading.main_thread()
+        longest = _SIGNAL_SLICE_SECS if is_main else threading.TIMEOUT_MAX
         with self._locked():
             while self._ticket == ticket:
                 left = over_at - time.monotonic()
@@ -269,17 +269,11 @@ class MemoryEngine:
         if not self._is_open:
             raise StoreClosed("the queue is closed")
 
-    def _require_times_left(self, jobs: int, now_us: int) -> None:
-        """Refuse to enqueue at the end of time, before anything is stored: created_at could not grow any more."""
-        if max(self._last_created_us + 1, now_us) + jobs - 1 > MAX_TIME_US:
-            raise StorageError(f"created_at cannot grow beyond {MAX_TIME_US} us")
-
     def _enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
         known = job.idempotency_key and self._by_idempotency.get((scope, job.idempotency_key))
         if known:
             return self._record(self._key_of[known])
-        self._require_times_left(1, now_us)
-        created_at = max(self._last_created_us + 1, now_us)
+        created_at = min(max(self._last_created_us + 1, now_us), MAX_TIME_US)
         aside = len(job.payload) > ASIDE_BYTES
         fields = RecordFields(
             job_id=make_job_id(created_at, self._id_bits()),

@@ -60,7 +60,8 @@ def test_a_terminal_of_80_columns_gets_colour_whole_ids_and_no_escape_of_a_jobs(
     assert plain != shown
     assert "\x1b" not in plain
     assert all(len(line) <= 80 for line in plain.splitlines())
-    assert str(ACME) in plain
+    assert str(ACME.tenant_id) in plain
+    assert str(ACME.space_id) in plain
     if command != "stats":
         assert str(job_id) in plain
         assert r"\x1b[2J[red]boom" in plain
@@ -86,9 +87,13 @@ def test_rich_is_imported_for_a_terminal_only(path: Path, job_id: UUID, words: t
     assert ran.stdout
 
 
-def test_without_click_one_line_names_the_extra() -> None:
-    program = "import sys; sys.modules['click'] = None; from telha_queue.cli import main; main()"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+@pytest.mark.usefixtures("job_id")
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_without_its_extra_one_line_names_it(missing: str) -> None:
+    program = f"import sys; sys.modules[{missing!r}] = None; sys.stdout.isatty = lambda: True"
+    program += "; from telha_queue.cli import main; main()"
+    command = [sys.executable, "-c", program, "stats"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     assert ran.returncode == 2
     assert ran.stderr == "telha needs its extra: pip install 'telha-queue[cli]'\n"
 
@@ -97,12 +102,12 @@ def test_version_is_printed(telha_process: Start) -> None:
     assert telha_process("--version").communicate(timeout=20) == (f"telha {__version__}\n", "")
 
 
-def test_an_ascii_terminal_is_no_error(telha_process: Start) -> None:
-    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    process = telha_process("jobs", "enqueue", "größe", "--create", "--json", env=env)
+def test_text_that_the_terminals_encoding_lacks_is_no_error(telha_process: Start) -> None:
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    process = telha_process("jobs", "enqueue", "任務", "--create", "--json", env=env)
     assert process.wait(20) == 0
     process = telha_process("jobs", "list", env=env)
-    assert r"gr\xf6\xdfe" in process.communicate(timeout=20)[0]
+    assert r"\u4efb\u52d9" in process.communicate(timeout=20)[0]
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly(telha_process: Start, opened: Callable[..., Queue]) -> None:

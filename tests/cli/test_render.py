@@ -21,6 +21,11 @@ def test_plain_columns_align_and_nothing_trails(capsys: pytest.CaptureFixture[st
     ]
 
 
+def test_one_long_cell_in_a_pipe_is_whole_and_leaves_the_other_lines_short(capsys: pytest.CaptureFixture[str]) -> None:
+    render.show(render.Table(("KIND", "NOTE"), [render.Row(("k" * 128, "a")), render.Row(("x", "b"))]))
+    assert capsys.readouterr().out.splitlines()[1:] == ["k" * 128 + "  a", "x".ljust(40) + "  b"]
+
+
 def test_a_terminal_shows_markup_and_escapes_literally(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

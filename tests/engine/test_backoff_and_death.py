@@ -75,7 +75,9 @@ def test_a_kind_has_its_own_base_and_a_cap_no_lower(make_queue, failing):
     assert secs(failing(queue, "quick:other", 2)) == [10, 40]  # kinds match whole
 
 
-@pytest.mark.parametrize(("base", "factor", "cap"), [(10, 4, 3600), (1, 2**32 - 1, 3600), (300_000_000, 9, 315_360_000)])
+@pytest.mark.parametrize(
+    ("base", "factor", "cap"), [(10, 4, 3600), (1, 2**32 - 1, 3600), (300_000_000, 9, 315_360_000)]
+)
 def test_seventy_failures_overflow_nothing(make_queue, failing, base, factor, cap):  # Q10
     queue = make_queue(backoff_base_secs=base, backoff_factor=factor, backoff_cap_secs=cap)
     delays = secs(failing(queue, times=70))

@@ -82,9 +82,9 @@ def test_extending_by_id_alone_is_the_same(queue, clock, lease):
 
 
 def test_the_trail_tells_the_whole_life(queue, clock, lease):
-    for step in range(3):
+    for step in (queue.extend, lambda job: queue.checkpoint(job, b"12"), lambda job: queue.stats(job, "3 pages")):
         clock.advance(secs=1)
-        (queue.extend, lambda job: queue.checkpoint(job, b"12"), lambda job: queue.stats(job, "3 pages"))[step](lease)
+        step(lease)
     queue.fail(lease, "timeout")
     clock.advance(secs=10)
     clock.set_us(queue.lease_next(ACME, worker_id="w2").lease_deadline)

@@ -26,9 +26,7 @@ def test_a_new_job_is_pending_and_untouched(queue, clock):
 
 
 def test_every_argument_is_kept(queue, clock):
-    job = queue.enqueue(
-        ACME, "embed", b"x", priority=7, not_before=clock() + 5, idempotency_key="once", max_attempts=2
-    )
+    job = queue.enqueue(ACME, "embed", b"x", priority=7, not_before=clock() + 5, idempotency_key="once", max_attempts=2)
     assert (job.priority, job.not_before, job.idempotency_key, job.max_attempts) == (7, clock() + 5, "once", 2)
     assert queue.get(ACME, job.job_id).value == job.value
 

@@ -66,7 +66,7 @@ def test_a_key_that_repeats_in_a_batch_yields_the_first_job(queue):
 
 def test_concurrent_callers_with_one_key_get_one_job(queue, together):  # D14
     for turn in range(20):
-        jobs = together(*[lambda: queue.enqueue(ACME, "embed", idempotency_key=f"key {turn}")] * 8)
+        jobs = together(*[lambda key=f"key {turn}": queue.enqueue(ACME, "embed", idempotency_key=key)] * 8)
         assert len({job.job_id for job in jobs}) == 1
     assert queue.counts(ACME)[JobState.PENDING] == 20
 

@@ -44,6 +44,7 @@ specs = st.builds(
     kinds,
     st.sampled_from((b"", b"payload", b"p" * 4096, b"q" * 4097)),
     priority=st.integers(0, 2),
+    not_before=st.none(),
     delay_secs=delays,
     idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
     max_attempts=st.sampled_from((None, None, 1, 2)),

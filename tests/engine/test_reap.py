@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from telha_queue.errors import LeaseConflict
@@ -169,10 +171,8 @@ def test_completion_and_reaper_never_both_win(queue, clock, together):  # Q1, D6
     def complete():
         done = set()
         for lease in leases:
-            try:
+            with suppress(LeaseConflict):
                 done.add(queue.complete(lease).job_id)
-            except LeaseConflict:
-                pass
         return done
 
     done, report = together(complete, queue.reap_expired)

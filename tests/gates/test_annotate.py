@@ -72,6 +72,13 @@ def test_a_throwing_call_in_a_method_is_found(check):
     assert "__Pyx_WriteUnraisable" in found
 
 
+def test_a_throwing_call_in_a_method_of_a_cpp_class_is_found(check):
+    thrower = "\ncdef cppclass Thrower:\n    int run(int value) noexcept nogil:\n        return may_throw(value)\n"
+    pyx = CLEAN_PYX.replace("        cdef int result", "        cdef int result\n        cdef Thrower thrower")
+    found = check(THROWING + thrower + pyx.replace("self.twice(value)", "thrower.run(value)"))
+    assert "run: the nogil function uses" in found
+
+
 def test_a_throwing_call_in_a_nogil_block_is_found(check):
     found = check(THROWING + CLEAN_PYX.replace("self.twice(value)", "self.twice(may_throw(value))"))
     assert "_planted.pyx:16: the `with nogil:` block uses" in found

@@ -42,7 +42,8 @@ def leased(**changes: Any) -> RecordFields:
 
 def plain_values(depth: int = 3) -> st.SearchStrategy[Any]:
     """Whatever a newer writer's field may be."""
-    leaves = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=40) | st.binary(max_size=40)
+    numbers = st.integers(-(2**63), 2**64 - 1)
+    leaves = st.none() | st.booleans() | numbers | st.text(max_size=40) | st.binary(max_size=40)
     return st.recursive(leaves, lambda inner: st.lists(inner, max_size=4).map(tuple), max_leaves=depth)
 
 

@@ -13,7 +13,10 @@ from telha_queue.errors import CorruptRecord, InvalidArgument, UnsupportedVersio
 from telha_queue.job import JobEvent, JobState
 from telha_queue.record import RecordFields, WiderEvent
 
-CODECS = [pytest.param((encode_record, decode_record), id="compiled"), pytest.param((twin.encode, twin.decode), id="twin")]
+CODECS = [
+    pytest.param((encode_record, decode_record), id="compiled"),
+    pytest.param((twin.encode, twin.decode), id="twin"),
+]
 
 
 @pytest.fixture(params=CODECS)
@@ -95,7 +98,9 @@ def test_fields_that_a_newer_writer_gave_an_event_are_kept(codec):
 def test_longer_forms_of_another_writer_are_read(codec):
     _, decode = codec
     value = encode_record(fresh())
-    longer = value.replace(b"\xa5embed", b"\xdb\x00\x00\x00\x05embed").replace(b"\xcc\x80", b"\xd3" + bytes(7) + b"\x80")
+    longer = value.replace(b"\xa5embed", b"\xdb\x00\x00\x00\x05embed").replace(
+        b"\xcc\x80", b"\xd3" + bytes(7) + b"\x80"
+    )
     assert len(longer) == len(value) + 4 + 7
     assert decode(longer) == fresh()
 

@@ -1,0 +1,119 @@
+"""From the parameter types of telha_queue/engine.py to what the core takes. Needs the GIL.
+
+Everything is borrowed: the caller holds the Python objects for as long as the verb runs, and nothing is copied.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
+from enqueue cimport NewJob
+from move cimport Move
+from record cimport Bytes
+from scan cimport MAX_KINDS, Kinds
+from store cimport Durability, Settings
+from transitions cimport Command, Verb
+
+cdef extern from *:
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+
+cdef inline Bytes bytes_of(bytes data) noexcept:
+    """Borrow the contents of a bytes object."""
+    cdef Bytes borrowed
+    borrowed.data = PyBytes_AS_STRING(data)
+    borrowed.size = PyBytes_GET_SIZE(data)
+    return borrowed
+
+
+cdef inline Bytes text_bytes(str text) except *:
+    """Borrow the UTF-8 form of a str, which the str keeps."""
+    cdef Bytes borrowed
+    cdef Py_ssize_t size = 0
+    borrowed.data = PyUnicode_AsUTF8AndSize(text, &size)
+    borrowed.size = size
+    return borrowed
+
+
+cdef inline const char* chars_or_null(bytes key) noexcept:
+    """Borrow the contents of a bytes object; NULL for None."""
+    if key is None:
+        return NULL
+    return PyBytes_AS_STRING(key)
+
+
+cdef inline Command command_of(Verb verb) noexcept:
+    cdef Command command
+    cdef Bytes nil
+    nil.data = NULL
+    nil.size = 0
+    command.verb = verb
+    command.worker_id = command.detail = command.continuation = nil
+    command.lease_generation = 0
+    command.ttl_us = command.delay_us = 0
+    command.retryable = True
+    command.accept_late = False
+    return command
+
+
+cdef inline int read_token(token, Move* move) except -1:
+    """Read a telha_queue.engine.Token."""
+    if not isinstance(token, tuple):
+        raise TypeError("a token is a telha_queue.engine.Token")
+    cdef tuple fields = <tuple>token  # a named tuple is laid out as a tuple
+    move.scope = chars_or_null(fields[0])
+    move.job_id = PyBytes_AS_STRING(fields[1])
+    move.command.worker_id = text_bytes(fields[2])
+    move.command.lease_generation = fields[3]
+    return 0
+
+
+cdef inline int read_new_job(job, NewJob* out) except -1:
+    """Read a telha_queue.engine.NewJob."""
+    if not isinstance(job, tuple):
+        raise TypeError("a job is a telha_queue.engine.NewJob")
+    cdef tuple fields = <tuple>job
+    out.kind = text_bytes(fields[0])
+    out.payload = bytes_of(fields[1])
+    out.priority = fields[2]
+    out.not_before = -1 if fields[3] is None else fields[3]
+    out.idempotency_key.data = NULL
+    out.idempotency_key.size = 0
+    if fields[4] is not None:
+        out.idempotency_key = text_bytes(fields[4])
+    out.max_attempts = -1 if fields[5] is None else fields[5]
+    return 0
+
+
+cdef inline int read_kinds(tuple kinds, Kinds* out) except -1:
+    """Read a telha_queue.engine.Kinds."""
+    out.count = 0
+    if kinds is None:
+        return 0
+    if len(kinds) > MAX_KINDS:
+        raise ValueError(f"a filter names at most {MAX_KINDS} kinds")
+    for text, is_exact in kinds:
+        out.patterns[out.count].text = text_bytes(text)
+        out.patterns[out.count].is_exact = is_exact
+        out.count += 1
+    return 0
+
+
+cdef inline int read_config(bytes path, config, bint create, Settings* out) except -1:
+    """Read a telha_queue.config.QueueConfig."""
+    from telha_queue.config import DURABILITIES
+
+    cdef Bytes name
+    out.set_path(PyBytes_AS_STRING(path), PyBytes_GET_SIZE(path))
+    out.create = create
+    out.durability = <Durability><int>DURABILITIES.index(config.durability)
+    out.group_sync_ms = config.group_sync_ms
+    out.memtable_bytes = config.memtable_bytes
+    out.block_cache_bytes = config.block_cache_bytes
+    out.max_attempts = config.max_attempts
+    out.lease_grace_us = round(config.lease_grace_secs * 1_000_000)
+    out.backoff_base_secs = config.backoff_base_secs
+    out.backoff_factor = config.backoff_factor
+    out.backoff_cap_secs = config.backoff_cap_secs
+    for kind, base_secs in config.backoff_base_secs_by_kind.items():
+        name = text_bytes(kind)
+        out.add_kind_base(name.data, name.size, base_secs)
+    return 0

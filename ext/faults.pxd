@@ -1,0 +1,85 @@
+"""From a fault of the core to an error of telha_queue/errors.py. Needs the GIL; errors are made here and nowhere else."""
+
+from libc.errno cimport EAGAIN
+from libc.stdint cimport uint64_t
+
+from store cimport (
+    CODE_CLOSED,
+    CODE_CORRUPT,
+    CODE_FAILED,
+    CODE_FORKED,
+    CODE_INVALID_TRANSITION,
+    CODE_LEASE_CONFLICT,
+    CODE_NOT_FOUND,
+    CODE_UNSUPPORTED_VERSION,
+    Fault,
+)
+
+
+cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
+    """The exception that a fault stands for."""
+    from telha_queue import errors
+
+    job = None if job_id is None else _uuid(job_id)
+    if fault.code == CODE_NOT_FOUND:
+        return errors.JobNotFound(job)
+    if fault.code == CODE_LEASE_CONFLICT:
+        return errors.LeaseConflict(job, held=fault.held, presented=presented, state=fault.state)
+    if fault.code == CODE_INVALID_TRANSITION:
+        return errors.InvalidTransition(job, verb="retry", state=fault.state)
+    if fault.code == CODE_CORRUPT:
+        return errors.CorruptRecord(f"job {job}: {fault.why.decode()}" if job else fault.why.decode())
+    if fault.code == CODE_UNSUPPORTED_VERSION:
+        return errors.UnsupportedVersion("written in a format of a newer release")
+    if fault.code == CODE_CLOSED:
+        return errors.StoreClosed("this queue is closed")
+    if fault.code == CODE_FORKED:
+        return forked()
+    text = fault.status.ToString().decode(errors="replace")
+    if fault.code == CODE_FAILED:
+        return errors.StorageError(f"an earlier write failed; close the queue and open it again: {text}")
+    outcome = "unknown" if fault.outcome_unknown else "none"
+    if fault.status.IsNoSpace():
+        return errors.StorageFull(text, outcome=outcome)
+    if fault.status.IsCorruption():
+        return errors.CorruptionError(text, outcome=outcome)
+    return errors.StorageError(text, outcome=outcome)
+
+
+cdef inline object open_error(Fault* fault, bytes path):
+    """The exception for a store that could not be opened."""
+    from os import fsdecode
+
+    from telha_queue import errors
+
+    text = fault.status.ToString().decode(errors="replace")
+    where = fsdecode(path)
+    if "/LOCK" in text:  # RocksDB's own lock: somebody opened the database without this library
+        return errors.StoreLocked(where, None)
+    error = error_of(fault, None, 0)
+    return type(error)(f"{where}: {error}")
+
+
+cdef inline object lock_error(int error, bytes path, int owner_pid):
+    """The exception for a directory that could not be owned."""
+    from os import fsdecode, strerror
+
+    from telha_queue import errors
+
+    where = fsdecode(path)
+    if error == EAGAIN:
+        return errors.StoreLocked(where, owner_pid or None)
+    return errors.InvalidPath(f"{where}: {strerror(error)}")
+
+
+cdef inline object forked():
+    """The exception for a process that may use no store."""
+    from telha_queue import errors
+
+    return errors.StoreForked("this process was forked from one that had a queue open; start workers with spawn instead")
+
+
+cdef inline object _uuid(bytes job_id):
+    from uuid import UUID
+
+    return UUID(bytes=job_id)

@@ -1,0 +1,123 @@
+"""Child processes that run a queue, and RocksDB's own `ldb` to look under it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_SECS = 60
+"""Catches a hang, and judges no speed."""
+
+PREAMBLE = """
+import gc, os, signal, sys, threading
+from telha_queue import JobSpec, JobState, Lease, Queue, QueueConfig, Scope
+from telha_queue.errors import *
+PATH = sys.argv[1]
+ACME = Scope.named("acme")
+QUICK = QueueConfig(durability="os")
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+"""
+
+Child = Callable[..., "subprocess.Popen[str]"]
+
+
+def environment() -> dict[str, str]:
+    """What a child gets: this source tree, no settings from outside, and a stack trace when it dies of a signal."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TELHA_")}
+    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1"}
+
+
+@pytest.fixture
+def start(path: Path) -> Iterator[Child]:
+    """start(program): run a program in a child process, with PREAMBLE before it; killed after the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(program: str, *arguments: object, where: Path = path) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PREAMBLE + program, str(where), *map(str, arguments)]
+        pipe = subprocess.PIPE
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
+        started.append(child)
+        return child
+
+    yield run
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture
+def ended(start: Child) -> Callable[..., list[str]]:
+    """ended(program): run a program to its end and return the lines it wrote. Fails unless it ends as it should."""
+
+    def run(program: str, *arguments: object, code: int = 0, complaint: str | None = "", **more: Any) -> list[str]:
+        child = start(program, *arguments, **more)
+        try:
+            out, err = child.communicate(timeout=PATIENCE_SECS)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)  # faulthandler then says where it hangs
+            pytest.fail(f"the child hangs\n{''.join(child.communicate())}")
+        assert child.returncode == code, f"ended with {child.returncode}, not {code}\n{out}\n{err}"
+        if complaint is not None:
+            assert err.strip().endswith(complaint) if complaint else not err, err
+        return out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the queue of this test is."""
+    return tmp_path / "queue"
+
+
+class Ldb:
+    """RocksDB's own tool, on a queue that is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def rows(self, family: str) -> dict[bytes, bytes]:
+        """Every row of a column family."""
+        lines = self._run(family, "scan").splitlines()
+        return {_bytes(key): _bytes(value) for key, value in (line.split(" : ") for line in lines if " : " in line)}
+
+    def all_rows(self) -> dict[str, dict[bytes, bytes]]:
+        """Every row of every family."""
+        return {family: self.rows(family) for family in ("default", "jobs", "ids", "idempotency", "payloads")}
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        """Write a row as it is."""
+        assert "OK" in self._run(family, "put", f"0x{key.hex()}", f"0x{value.hex()}")
+
+    def delete(self, family: str, key: bytes) -> None:
+        """Remove a row."""
+        assert "OK" in self._run(family, "delete", f"0x{key.hex()}")
+
+    def _run(self, family: str, *words: str) -> str:
+        command = ["ldb", f"--db={self.path}", f"--column_family={family}", "--hex", *words]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECS)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+
+@pytest.fixture
+def ldb(path: Path) -> Ldb:
+    """RocksDB's own tool on the queue of this test."""
+    try:
+        subprocess.run(["ldb", "--version"], capture_output=True, check=True)
+    except FileNotFoundError:
+        pytest.fail("RocksDB's tool `ldb` is missing: install Debian's package rocksdb-tools")
+    return Ldb(path)
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text.strip().removeprefix("0x"))

@@ -1,0 +1,88 @@
+"""Stored bytes that must stay readable, and be written again, byte for byte, for as long as the version stands.
+
+golden/record_v1.json was made once. When one of these tests fails, the format has changed: docs/format.md says what
+that takes. Never make the file anew to turn a test green.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from samples import NOW, fresh, leased
+
+from telha_queue import record as twin
+from telha_queue._codec import JobRecord, decode_key, decode_record, encode_key, encode_record
+from telha_queue.job import JobEvent, JobState
+from telha_queue.record import WiderEvent
+from telha_queue.scope import Scope
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "record_v1.json").read_text())
+
+LINES = tuple(JobEvent(NOW + at, "stats", f"page {at}") for at in range(256))
+
+JOBS = {
+    "fresh": (Scope.SYSTEM, fresh()),
+    "gated": (
+        Scope.named("acme"),
+        fresh(not_before=NOW + 60_000_000, idempotency_key="doc-7/é", max_attempts=3, priority=0),
+    ),
+    "leased": (
+        Scope.named("acme"),
+        leased(
+            lease_generation=2**64 - 1,
+            attempts=2,
+            crashes=1,
+            continuation=b"page 7",
+            events=(*leased().events, JobEvent(NOW + 2, "extended", None, 3, NOW + 9)),
+        ),
+    ),
+    "full trail": (
+        Scope.named("acme"),
+        leased(events=(JobEvent(NOW, "enqueued"), *LINES), events_dropped=2**32),
+    ),
+    "payload aside": (Scope.named("acme"), fresh(payload=None, payload_bytes=1_048_576, kind="k" * 128)),
+    "dead": (
+        Scope.named("acme"),
+        fresh(
+            state=JobState.DEAD,
+            attempts=5,
+            crashes=5,
+            lease_generation=5,
+            dead_reason="poison",
+            reaped_worker_id="w1",
+            priority=255,
+            created_at=2**63 - 1,
+        ),
+    ),
+    "later fields": (
+        Scope.named("acme"),
+        fresh(
+            state=JobState.COMPLETED,
+            events=(WiderEvent.of((NOW, "enqueued", None, 1, NOW, "host-7", (1, b"x"))),),
+            extra=("tag", None, True, -(2**63), (2**64 - 1, (b"", "é"))),
+        ),
+    ),
+}
+
+
+def test_every_golden_job_is_tested():
+    assert list(GOLDEN) == list(JOBS)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_golden_job_is_written_byte_for_byte(name):
+    scope, fields = JOBS[name]
+    key = encode_key(scope.key, fields.state, fields.priority, fields.created_at, fields.job_id)
+    for encode in (encode_record, twin.encode):
+        assert {"key": key.hex(), "value": encode(fields).hex()} == GOLDEN[name]
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_golden_job_is_read(name):
+    scope, fields = JOBS[name]
+    key, value = bytes.fromhex(GOLDEN[name]["key"]), bytes.fromhex(GOLDEN[name]["value"])
+    assert decode_record(value) == twin.decode(value) == fields
+    assert decode_key(key) == (scope.key, fields.state, fields.priority, fields.created_at, fields.job_id)
+    assert JobRecord(key, value).scope == scope

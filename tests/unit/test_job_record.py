@@ -1,0 +1,162 @@
+"""JobRecord: what a verb returns. Every field reads as it was stored, and nothing about the object can change."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from samples import JOB_ID, NOW, fresh, leased, records
+
+from telha_queue._codec import encode_key, encode_record
+from telha_queue.errors import CorruptRecord, StorageError, UnsupportedVersion
+from telha_queue.job import JobEvent, JobRecord, JobState
+from telha_queue.record import RecordFields
+from telha_queue.scope import Scope
+
+ACME = Scope.named("acme")
+PLAIN_FIELDS = set(RecordFields._fields) - {"job_id", "payload", "extra"}
+
+
+def record_of(fields: RecordFields, load_payload=None) -> JobRecord:
+    key = encode_key(ACME.key, fields.state, fields.priority, fields.created_at, fields.job_id)
+    return JobRecord(key, encode_record(fields), load_payload)
+
+
+@given(records())
+def test_every_field_reads_as_it_was_stored(fields):
+    job = record_of(fields, lambda _: b"aside")
+    assert {name: getattr(job, name) for name in PLAIN_FIELDS} == {name: getattr(fields, name) for name in PLAIN_FIELDS}
+    assert (job.scope, job.job_id) == (ACME, UUID(bytes=fields.job_id))
+    assert job.payload == (b"aside" if fields.payload is None else fields.payload)
+    assert type(job.state) is JobState
+
+
+def test_a_payload_that_stands_aside_is_loaded_once_by_id():
+    asked = []
+    job = record_of(fresh(payload=None, payload_bytes=5), lambda job_id: asked.append(job_id) or b"aside")
+    assert asked == []
+    assert job.payload_bytes == 5
+    assert job.payload == job.payload == b"aside"
+    assert asked == [JOB_ID]
+
+
+def test_an_error_while_loading_reaches_the_caller_and_is_not_kept():
+    answers = iter([StorageError("closed"), b"aside"])
+
+    def load(_: bytes) -> bytes:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    job = record_of(fresh(payload=None), load)
+    with pytest.raises(StorageError, match="closed"):
+        _ = job.payload
+    assert job.payload == b"aside"
+
+
+def test_a_payload_out_of_reach_says_so():
+    with pytest.raises(StorageError):
+        _ = record_of(fresh(payload=None)).payload
+
+
+def test_an_inline_payload_never_asks_the_store():
+    assert record_of(fresh(payload=b""), lambda _: pytest.fail("asked")).payload == b""
+
+
+@pytest.mark.parametrize(
+    "change", [{"state": JobState.COMPLETED}, {"priority": 1}, {"created_at": NOW + 1}, {"job_id": bytes(16)}], ids=repr
+)
+def test_a_record_under_a_foreign_key_is_refused(change):
+    with pytest.raises(CorruptRecord):
+        JobRecord(record_of(fresh(**change)).key, encode_record(fresh()))
+
+
+@pytest.mark.parametrize("size", [0, 57, 59])
+def test_a_key_of_another_length_is_refused(size):
+    with pytest.raises(CorruptRecord):
+        JobRecord(record_of(fresh()).key.ljust(59, b"x")[:size], encode_record(fresh()))
+
+
+def test_a_newer_version_is_told_apart():
+    with pytest.raises(UnsupportedVersion):
+        JobRecord(record_of(fresh()).key, b"\x02" + encode_record(fresh())[1:])
+
+
+@pytest.mark.parametrize("arguments", [(), (b"",), (None, b""), (b"", None), (bytearray(58), b""), ("", "")])
+def test_arguments_of_another_type_are_refused(arguments):
+    with pytest.raises(TypeError):
+        JobRecord(*arguments)
+
+
+def test_records_are_equal_when_key_and_bytes_are():
+    job = record_of(fresh())
+    assert job == record_of(fresh())
+    assert hash(job) == hash(record_of(fresh()))
+    assert job != record_of(fresh(payload=b"other"))
+    assert job != JobRecord(encode_key(bytes(32), *_key_parts()), job.value)
+    assert job != (job.key, job.value)
+    assert len({job, record_of(fresh()), record_of(leased())}) == 2
+
+
+def _key_parts() -> tuple[int, int, int, bytes]:
+    return fresh().state, fresh().priority, fresh().created_at, fresh().job_id
+
+
+@pytest.mark.parametrize("name", [*RecordFields._fields[:-1], "scope", "key", "value", "last_error", "new"])
+def test_nothing_can_be_set(name):
+    with pytest.raises(AttributeError):
+        setattr(record_of(fresh()), name, 1)
+
+
+def test_calling_init_again_changes_nothing():
+    job = record_of(fresh())
+    job.__init__(b"other", b"bytes")
+    assert job == record_of(fresh())
+
+
+def test_it_is_not_pickled_copied_or_subclassed():
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            attempt(record_of(fresh()))
+    with pytest.raises(TypeError):
+        type("Other", (JobRecord,), {})
+
+
+def test_the_repr_is_short_and_shows_no_payload():
+    job = record_of(leased(attempts=2, payload=b"secret"))
+    assert repr(job) == f"<JobRecord {UUID(bytes=JOB_ID)} embed leased attempts=2>"
+    assert "\x1b" not in repr(record_of(fresh(kind="\x1b[2J")))
+
+
+@pytest.mark.parametrize(
+    ("events", "error"),
+    [
+        ((), None),
+        ((JobEvent(1, "enqueued"), JobEvent(2, "stats", "fine")), None),
+        ((JobEvent(1, "failed", "boom"), JobEvent(2, "leased", "w1")), "boom"),
+        ((JobEvent(1, "failed", "boom"), JobEvent(2, "dead", "worse"), JobEvent(3, "retried")), "worse"),
+        ((JobEvent(1, "failed", "boom"), JobEvent(2, "reaped", "w1")), "lease of w1 expired"),
+        ((JobEvent(1, "failed"),), None),
+    ],
+)
+def test_the_last_error_is_what_the_newest_failure_said(events, error):
+    assert record_of(fresh(events=events)).last_error == error
+
+
+def test_importing_the_codec_imports_nothing_else():
+    program = (
+        "import sys, importlib.util as u\n"
+        "before = set(sys.modules)\n"
+        f"spec = u.spec_from_file_location('telha_queue._codec', {sys.modules['telha_queue._codec'].__file__!r})\n"
+        "spec.loader.exec_module(u.module_from_spec(spec))\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    run = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name for name in run.stdout.split() if not name.startswith(("_cython_", "cython_runtime"))}
+    assert loaded <= {"_codec", "telha_queue._codec"}

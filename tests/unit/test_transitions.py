@@ -1,0 +1,194 @@
+"""The compiled state machine writes the very bytes that the readable one says, whatever the job and the command."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import JOB_ID, NOW, records, uint32, uint64, words
+
+from telha_queue import _codec, transitions
+from telha_queue.errors import CorruptRecord, InvalidArgument, InvalidType
+from telha_queue.job import JobEvent, JobState
+from telha_queue.record import RecordFields, encode
+from telha_queue.transitions import MAX_ATTEMPTS, MAX_GENERATION, MAX_TIME_US, Command, Policy, Refusal, Verb
+
+DEFAULTS = Policy()
+GRACE_US = 10
+TTL_US = 60_000_000
+PLAIN = (JobEvent(1, "enqueued"), JobEvent(2, "leased", "w1"))
+MERGED = (*PLAIN, JobEvent(3, "extended", None, 4, 5))
+GATES = [None, NOW, NOW + 1]
+DEADLINES = [NOW - GRACE_US - 1, NOW - GRACE_US, NOW - GRACE_US + 1, NOW + TTL_US + 1]
+COUNTS = [(0, 0), (3, 3), (4, 1), (MAX_ATTEMPTS, MAX_ATTEMPTS)]
+
+
+def job(state: JobState, **changes: object) -> RecordFields:
+    is_leased = state == JobState.LEASED
+    record = RecordFields(
+        job_id=JOB_ID,
+        kind="embed",
+        payload=b"payload",
+        priority=128,
+        created_at=1,
+        state=state,
+        lease_generation=7,
+        worker_id="w1" if is_leased else None,
+        lease_deadline=NOW if is_leased else None,
+        continuation=b"half way" if is_leased else None,
+        events=PLAIN,
+        payload_bytes=7,
+        dead_reason="attempts" if state == JobState.DEAD else None,
+    )
+    return record._replace(**changes)
+
+
+def outcome(
+    record: RecordFields, command: Command, now_us: int = NOW, policy: Policy = DEFAULTS
+) -> RecordFields | Refusal:
+    """Ask both machines; return what they agree on."""
+    said = transitions.step(record, command, now_us, policy)
+    done = _codec.step(_codec.encode_record(record), command, now_us, policy)
+    assert done == (said if isinstance(said, Refusal) else _codec.encode_record(said)), (record, command, policy)
+    return said
+
+
+@pytest.mark.parametrize("state", JobState)
+@pytest.mark.parametrize("verb", Verb)
+def test_every_guard_of_every_verb_in_every_state(state, verb):
+    deadlines = DEADLINES if state == JobState.LEASED else [None]
+    records = [
+        job(state, not_before=gate, lease_deadline=deadline, attempts=attempts, crashes=crashes, max_attempts=ceiling,
+            reaped_worker_id=reaped, events=events)
+        for gate, deadline, (attempts, crashes), ceiling, reaped, events in product(
+            GATES, deadlines, COUNTS, [None, 1, 5], [None, "w1", "w2"], [PLAIN, MERGED]
+        )
+    ]  # fmt: skip
+    commands = [
+        Command(verb, worker, generation, TTL_US, "it broke", b"so far", retryable, accept_late, 0)
+        for worker, generation, retryable, accept_late in product(["w1", "w2"], [7, 6], [True, False], [True, False])
+    ]
+    for record, command in product(records, commands):
+        outcome(record, command, policy=Policy(max_attempts=5, lease_grace_us=GRACE_US))
+
+
+@given(
+    records(),
+    st.sampled_from(Verb),
+    st.tuples(words, uint64, st.none() | words, st.binary(max_size=300), st.booleans(), st.booleans()),
+    st.booleans(),
+    st.lists(st.integers(0, MAX_TIME_US), min_size=3, max_size=3),
+    st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64),
+)
+def test_any_record_under_any_command(record, verb, arguments, holds, times, policy):
+    worker_id, generation, detail, continuation, retryable, accept_late = arguments
+    if holds:
+        worker_id, generation = record.worker_id or record.reaped_worker_id or worker_id, record.lease_generation
+    now_us, ttl_us, delay_us = times
+    command = Command(verb, worker_id, generation, ttl_us, detail, continuation, retryable, accept_late, delay_us)
+    outcome(record, command, now_us, policy)
+
+
+def held(verb: Verb, **arguments: object) -> Command:
+    return Command(verb, worker_id="w1", lease_generation=7)._replace(**arguments)
+
+
+def test_the_last_generation_is_never_leased_past():
+    lease = Command(Verb.LEASE, "w2", ttl_us=1)
+    assert outcome(job(JobState.PENDING, lease_generation=MAX_GENERATION), lease) is Refusal.INVALID_TRANSITION
+    last = outcome(job(JobState.PENDING, lease_generation=MAX_GENERATION - 1), lease)
+    assert last.lease_generation == MAX_GENERATION
+
+
+@pytest.mark.parametrize("verb", [Verb.EXTEND, Verb.CHECKPOINT, Verb.RELEASE, Verb.FAIL])
+def test_times_saturate_at_the_end_of_time(verb):
+    command = held(verb, ttl_us=MAX_TIME_US, delay_us=MAX_TIME_US)
+    moved = outcome(job(JobState.LEASED), command, MAX_TIME_US)
+    assert MAX_TIME_US in (moved.lease_deadline, moved.not_before)
+
+
+def test_a_grace_without_end_is_never_over():
+    policy = Policy(lease_grace_us=MAX_TIME_US)
+    assert outcome(job(JobState.LEASED), Command(Verb.REAP), MAX_TIME_US - 1, policy) is Refusal.NOT_DUE
+    assert outcome(job(JobState.LEASED), Command(Verb.REAP), MAX_TIME_US, policy).state == JobState.PENDING
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 255, 256, 65_536])
+def test_a_checkpoint_tells_its_length(size):
+    moved = outcome(job(JobState.LEASED), held(Verb.CHECKPOINT, continuation=bytes(size)))
+    assert moved.events[-1].detail == f"{size} bytes"
+
+
+def test_a_buried_job_tells_whose_lease_it_was():
+    for worker_id in ("", "w1", "wörker" * 40, "x" * 70_000):
+        record = job(JobState.LEASED, worker_id=worker_id, attempts=9)
+        assert outcome(record, Command(Verb.REAP)).events[-1].detail == f"lease of {worker_id} expired"
+
+
+def test_nobody_is_not_the_worker_with_no_name():
+    late = Command(Verb.COMPLETE, "", 7, accept_late=True)
+    assert outcome(job(JobState.PENDING), late) is Refusal.LEASE_CONFLICT
+    assert outcome(job(JobState.PENDING, reaped_worker_id=""), late).state == JobState.COMPLETED
+
+
+def test_a_merged_heartbeat_counts_up_to_its_limit():
+    for count in (1, 2, MAX_ATTEMPTS - 1, MAX_ATTEMPTS, MAX_GENERATION):
+        events = (*PLAIN, JobEvent(3, "extended", "why", count, 5))
+        assert outcome(job(JobState.LEASED, events=events), held(Verb.EXTEND)).events[-1].detail == "why"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 255, 256, 257, 258, 400])
+def test_a_trail_keeps_its_first_event_and_the_newest(count):
+    events = tuple(JobEvent(at, "stats", f"line {at}") for at in range(count))
+    moved = outcome(job(JobState.LEASED, events=events), held(Verb.STATS, detail="newest"))
+    assert len(moved.events) == min(count + 1, 257)
+    assert len(moved.events) + moved.events_dropped == count + 1
+    assert moved.events[0] == (*events, moved.events[-1])[0]
+
+
+@pytest.mark.parametrize("size", [1, 1000, 16_384, 32_767, 32_768, 65_535, 65_536, 65_537, 200_000])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 70])
+def test_a_trail_keeps_at_most_64_kib_of_text(count, size):
+    events = tuple(JobEvent(at, "stats", "é" * (size // 2)) for at in range(count))
+    moved = outcome(job(JobState.LEASED, events=events), held(Verb.STATS, detail="x" * size))
+    assert moved.events[-1].detail == "x" * size
+
+
+def test_a_trail_grown_by_many_steps_stays_equal_to_the_readable_one():
+    record = job(JobState.PENDING, lease_generation=0, events=(JobEvent(0, "enqueued"),))
+    value, now_us = encode(record), 1
+    verbs = [Verb.LEASE, Verb.EXTEND, Verb.EXTEND, Verb.STATS, Verb.CHECKPOINT, Verb.EXTEND, Verb.RELEASE]
+    for _ in range(120):
+        for verb in verbs:
+            command = Command(verb, "w1", record.lease_generation, TTL_US, "a line of text", b"continuation")
+            record = transitions.step(record, command, now_us, Policy())
+            value = _codec.step(value, command, now_us, Policy())
+            now_us += 1
+        assert value == encode(record)
+    assert record.events_dropped > 0
+
+
+@pytest.mark.parametrize("name", ["lease_generation", "ttl_us", "delay_us"])
+def test_arguments_of_another_type_or_range_are_refused(name):
+    value = encode(job(JobState.LEASED))
+    for bad in (True, 1.0, "1", None):
+        with pytest.raises(InvalidType):
+            _codec.step(value, held(Verb.EXTEND, **{name: bad}), NOW, Policy())
+    for bad in (-1, 2**64):
+        with pytest.raises(InvalidArgument):
+            _codec.step(value, held(Verb.EXTEND, **{name: bad}), NOW, Policy())
+
+
+def test_text_that_is_no_text_is_refused():
+    value = encode(job(JobState.LEASED))
+    with pytest.raises(InvalidArgument):
+        _codec.step(value, held(Verb.STATS, detail="\udc80"), NOW, Policy())
+    with pytest.raises(InvalidType):
+        _codec.step(value, held(Verb.CHECKPOINT, continuation="text"), NOW, Policy())
+
+
+def test_a_corrupt_record_is_never_moved():
+    with pytest.raises(CorruptRecord):
+        _codec.step(encode(job(JobState.LEASED))[:-1], held(Verb.EXTEND), NOW, Policy())
