@@ -6,7 +6,6 @@ Each function returns the value in the form in which the engine takes it, or rai
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
 from uuid import UUID
 
 from telha_queue.config import (
@@ -23,7 +22,11 @@ from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, Paylo
 from telha_queue.job import Exact, JobRecord, JobSpec, Lease
 from telha_queue.scope import Scope
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 MAX_GENERATION = 2**64 - 1
 MAX_ATTEMPTS = 2**32 - 1
@@ -97,7 +100,7 @@ def kind_filter(kinds: str | Iterable[str] | None) -> Kinds:
     """None for every kind, else up to 64 kinds: a plain string is a prefix, `Exact` a whole kind."""
     if kinds is None:
         return None
-    wanted = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    wanted = [kinds] if isinstance(kinds, str) else _listed("kinds", kinds)
     if not 0 < len(wanted) <= MAX_KINDS:
         raise InvalidArgument(f"kinds names 1 to {MAX_KINDS} kinds, not {len(wanted)}; None means every kind")
     return tuple((name("kind", kind, MAX_KIND_BYTES), isinstance(kind, Exact)) for kind in wanted)
@@ -138,7 +141,7 @@ def new_jobs(specs: Iterable[JobSpec], max_payload_bytes: int, now_us: int) -> l
 
 def batch(what: str, items: Iterable[T]) -> list[T]:
     """A list of at most 1,000 items."""
-    listed = list(items)
+    listed = _listed(what, items)
     if len(listed) > MAX_BATCH_JOBS:
         raise InvalidArgument(f"{what} holds {len(listed)} items; the limit is {MAX_BATCH_JOBS}")
     return listed
@@ -180,3 +183,9 @@ def error_text(text: str) -> str:
         half = MAX_DETAIL_BYTES // 2 - 16
         encoded = encoded[:half] + b"\n[cut here]\n" + encoded[-half:]
     return encoded.decode(errors="ignore")
+
+
+def _listed(what: str, items: Iterable[T]) -> list[T]:
+    if not isinstance(items, Iterable):
+        raise InvalidType(f"{what} is iterable, not {type(items).__name__}")
+    return list(items)

@@ -43,6 +43,12 @@ class GuardedClock:
                 self._now_us = min(read_us, MAX_TIME_US)
             return self._now_us
 
+    def advance_to(self, at_us: int) -> int:
+        """Take a time that somebody vouches for as seen; returns the time now, which is not earlier."""
+        with self._lock:
+            self._now_us = max(self._now_us, at_us)
+        return self()
+
 
 def wall_us() -> int:
     """The system's wall clock in microseconds since the Unix epoch."""

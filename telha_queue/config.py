@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 from telha_queue.errors import ConfigError
+from telha_queue.named import NamedTuple
 
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ENV_PREFIX = "TELHA_JOBS_"
 DURABILITIES = ("sync", "group", "os")

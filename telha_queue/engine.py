@@ -15,10 +15,19 @@ The seam is internal: it may change in any release.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
 
 from telha_queue.errors import JobError
 from telha_queue.job import JobRecord, JobState, ReapReport
+from telha_queue.named import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
+
+JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
+ScopeKeys = list[bytes]
 
 Kinds = tuple[tuple[str, bool], ...] | None
 
@@ -65,7 +74,7 @@ class Engine(Protocol):
         """Store one Pending job, or return the job that already has its idempotency key in this scope."""
         ...
 
-    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> list[JobRecord]:
+    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> JobRecords:
         """Store many in one write, in order; a key that repeats, here or in the store, yields the first job."""
         ...
 
@@ -80,7 +89,7 @@ class Engine(Protocol):
 
     def lease_many(
         self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
-    ) -> list[JobRecord]:
+    ) -> JobRecords:
         """Lease up to n jobs as n calls of lease_next would, in one write."""
         ...
 
@@ -133,7 +142,7 @@ class Engine(Protocol):
         kinds: Kinds,
         limit: int,
         after: bytes | None,
-    ) -> list[JobRecord]:
+    ) -> JobRecords:
         """Jobs in key order (scope, state, priority, created_at, id), those behind the 58-byte key `after`.
 
         Rows that do not decode are left out; `corrupt_rows` counts them.
@@ -144,7 +153,7 @@ class Engine(Protocol):
         """Exact number of jobs per state, every state present."""
         ...
 
-    def scopes(self) -> list[bytes]:
+    def scopes(self) -> ScopeKeys:
         """The scopes that have at least one job, in key order."""
         ...
 

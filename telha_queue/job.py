@@ -7,10 +7,10 @@ Times are integer microseconds since the Unix epoch, UTC.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
 from uuid import UUID
 
 from telha_queue._codec import JobRecord
+from telha_queue.named import NamedTuple
 from telha_queue.scope import Scope
 
 __all__ = ["DeadJob", "Exact", "JobEvent", "JobRecord", "JobSpec", "JobState", "Lease", "ReapReport"]

@@ -9,16 +9,16 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-import time
 from collections.abc import Iterable
 from types import TracebackType
 from uuid import UUID
 from weakref import WeakSet
 
 from telha_queue import arguments as check
-from telha_queue.clock import Clock, GuardedClock
+from telha_queue.blocking import Wanted, lease_within
+from telha_queue.clock import MAX_TIME_US, Clock, GuardedClock
 from telha_queue.config import MAX_BATCH_JOBS, QueueConfig
-from telha_queue.engine import Engine, Kinds, Token
+from telha_queue.engine import Engine, JobRecords, Token
 from telha_queue.errors import InvalidArgument, InvalidType, JobError
 from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.scope import Scope
@@ -31,6 +31,7 @@ LATE = {"refuse": False, "accept_if_unclaimed": True}
 MAX_LIST = 1000
 
 KindArgument = str | Iterable[str] | None
+Scopes = list[Scope]  # the verb `list` hides the class inside Queue
 
 
 class Queue:
@@ -103,7 +104,7 @@ class Queue:
         spec = JobSpec(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts)
         return self._engine.enqueue(key, check.new_job(spec, self._config.max_payload_bytes, now_us), now_us)
 
-    def enqueue_many(self, scope: Scope, jobs: Iterable[JobSpec]) -> list[JobRecord]:
+    def enqueue_many(self, scope: Scope, jobs: Iterable[JobSpec]) -> JobRecords:
         """Store up to 1,000 jobs in one write, all or nothing, and return them in order.
 
         A job whose idempotency key is taken, in the store or earlier in the list, yields the job that has it.
@@ -152,7 +153,7 @@ class Queue:
         worker_id: str,
         lease_ttl_secs: float | None = None,
         wait_secs: float = 0,
-    ) -> list[JobRecord]:
+    ) -> JobRecords:
         """Lease up to `n` jobs (1 to 1,000) in one write, in order. Waits, if asked to, for the first one only."""
         check.whole("n", n, 1, MAX_BATCH_JOBS)
         return self._lease(check.scope_key(scope), n, kinds, worker_id, lease_ttl_secs, wait_secs)
@@ -243,7 +244,7 @@ class Queue:
         kinds: KindArgument = None,
         limit: int = 100,
         after: JobRecord | None = None,
-    ) -> list[JobRecord]:
+    ) -> JobRecords:
         """Up to `limit` (1 to 1,000) jobs in the order scope, state, priority, created_at.
 
         Pass the last record of one page as `after` to get the next. A job that changes state between two pages may
@@ -262,22 +263,22 @@ class Queue:
         )
 
     def counts(self, scope: Scope | None = None) -> dict[JobState, int]:
-        """Exact number of jobs in each state, in one scope or in all. Reads every key: for operators, not loops."""
+        """Exact number of jobs in each state, in one scope or in all, at one moment. Reads every key: not for loops."""
         return self._engine.counts(None if scope is None else check.scope_key(scope))
 
-    def scopes(self) -> list[Scope]:  # type: ignore[valid-type]  # `list` above is the verb
+    def scopes(self) -> Scopes:
         """The scopes that have jobs, the system first."""
         return [Scope(key) for key in self._engine.scopes()]
 
     def reap_expired(self, now_us: int | None = None) -> ReapReport:
         """Take back every lease whose deadline, `lease_grace_secs` included, has passed; one pass of the reaper.
 
-        `now_us` may only be later than the queue's clock says: time never goes back.
+        A `now_us` later than the queue's clock moves that clock on; an earlier one counts as now.
         """
-        latest_us = self._now_us()
-        if now_us is not None:
-            latest_us = max(latest_us, check.whole("now_us", now_us, 0, 2**63 - 1))
-        return self._engine.reap_expired(latest_us)
+        if now_us is None:
+            return self._engine.reap_expired(self._now_us())
+        check.whole("now_us", now_us, 0, MAX_TIME_US)
+        return self._engine.reap_expired(self._now_us.advance_to(now_us))
 
     def start_reaper(self) -> Reaper:
         """Run `reap_expired` every `reaper_interval_secs` in a thread until the queue is closed.
@@ -318,43 +319,16 @@ class Queue:
         return leased[0] if leased else None
 
     def _lease(
-        self,
-        scope: bytes | None,
-        n: int,
-        kinds: KindArgument,
-        worker_id: str,
-        ttl_secs: float | None,
-        wait_secs: float,
-    ) -> "list[JobRecord]":
-        wanted = check.kind_filter(kinds)
-        check.worker(worker_id)
-        ttl_us = self._ttl_us(ttl_secs)
-        if wait_secs == 0 and type(wait_secs) is int:
-            return self._lease_now(scope, n, wanted, worker_id, ttl_us)
-        deadline_ns = time.monotonic_ns() + 1000 * check.span_us("wait_secs", wait_secs, zero=True)
-        while True:
-            # Taken before the look, so that whatever becomes ready after the look ends the wait below at once.
-            ticket = self._engine.ready_ticket(scope)
-            leased = self._lease_now(scope, n, wanted, worker_id, ttl_us)
-            left_us = (deadline_ns - time.monotonic_ns()) // 1000
-            if leased or left_us <= 0:
-                return leased
-            now_us = self._now_us()
-            due_us = self._engine.next_due_us(scope, wanted, now_us)
-            if due_us is not None:
-                left_us = min(left_us, max(due_us - now_us, 1))
-            self._engine.wait_ready(scope, wanted, ticket, left_us)
-
-    def _lease_now(
-        self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int
-    ) -> "list[JobRecord]":
-        if n > 1:
-            return self._engine.lease_many(scope, n, kinds, worker_id, ttl_us, self._now_us())
-        record = self._engine.lease_next(scope, kinds, worker_id, ttl_us, self._now_us())
-        return [] if record is None else [record]
+        self, scope: bytes | None, n: int, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float
+    ) -> JobRecords:
+        wanted = Wanted(scope, n, check.kind_filter(kinds), check.worker(worker_id), self._ttl_us(ttl_secs))
+        wait_us = check.span_us("wait_secs", wait_secs, zero=True)
+        return lease_within(wait_us, wanted, self._engine, self._now_us)
 
     def _ttl_us(self, lease_ttl_secs: float | None) -> int:
-        return self._lease_ttl_us if lease_ttl_secs is None else check.span_us("lease_ttl_secs", lease_ttl_secs, zero=False)
+        if lease_ttl_secs is None:
+            return self._lease_ttl_us
+        return check.span_us("lease_ttl_secs", lease_ttl_secs, zero=False)
 
 
 def _accept_late(late: str) -> bool:
