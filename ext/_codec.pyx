@@ -10,7 +10,7 @@ from libcpp.string cimport string
 
 cimport keys
 cimport transitions
-from arguments cimport bytes_of, error, require_length, uint_of, utf8_of
+from arguments cimport error, read_command, read_policy, require_length, uint_of
 from record cimport View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
 from transitions cimport APPLIED, Command, Policy
 from values cimport append_array_header, append_events, append_value
@@ -18,7 +18,7 @@ from values cimport bytes_or_none, int_or_none, read_values, text_or_none
 
 cdef enum:
     EVENTS_AT = 14
-    FIELDS = 20
+    FIELDS = 21
     EVENT_FIELDS = 5
 
 
@@ -172,6 +172,11 @@ cdef class JobRecord:
         return self._view.crashes
 
     @property
+    def lease_ttl_us(self):
+        """What the lease in force was taken for; a heartbeat without a ttl of its own extends by it."""
+        return int_or_none(self._view.lease_ttl_us)
+
+    @property
     def last_error(self):
         """What the newest failure said, or None when nothing has failed."""
         for event in reversed(self.events):
@@ -304,6 +309,7 @@ def decode_record(bytes value not None):
         reaped_worker_id=text_or_none(view.reaped_worker_id),
         events_dropped=view.events_dropped,
         crashes=view.crashes,
+        lease_ttl_us=int_or_none(view.lease_ttl_us),
         extra=read_values(view.extra, view.extra_count),
     )
 
@@ -314,18 +320,10 @@ def step(bytes value not None, command, now_us, policy):
     """Apply a verb to a stored record; return the new one or the number of the Refusal. See transitions.py."""
     cdef View before
     cdef Command c_command
-    cdef Policy c_policy = _policy(policy)
+    cdef Policy c_policy = read_policy(policy)
     cdef string after
     _load(value, &before)
-    c_command.verb = <transitions.Verb><int>uint_of("verb", command.verb, transitions.RETRY)
-    c_command.worker_id = utf8_of("worker_id", command.worker_id)
-    c_command.lease_generation = uint_of("lease_generation", command.lease_generation, UINT64_MAX)
-    c_command.ttl_us = <int64_t>uint_of("ttl_us", command.ttl_us, INT64_MAX)
-    c_command.detail = utf8_of("detail", command.detail)
-    c_command.continuation = bytes_of("continuation", command.continuation)
-    c_command.retryable = bool(command.retryable)
-    c_command.accept_late = bool(command.accept_late)
-    c_command.delay_us = <int64_t>uint_of("delay_us", command.delay_us, INT64_MAX)
+    read_command(command, &c_command)
     cdef int refusal = transitions.apply(
         &before, &c_command, <int64_t>uint_of("now_us", now_us, INT64_MAX), &c_policy, &after
     )
@@ -336,21 +334,11 @@ def step(bytes value not None, command, now_us, policy):
 
 def backoff_us(policy, attempts):
     """Delay in microseconds before attempt number `attempts` + 1."""
-    cdef Policy c_policy = _policy(policy)
+    cdef Policy c_policy = read_policy(policy)
     return transitions.backoff_us(&c_policy, <uint32_t>uint_of("attempts", attempts, UINT32_MAX))
 
 
 # What the above are made of.
-
-cdef Policy _policy(policy) except *:
-    cdef Policy c_policy
-    c_policy.max_attempts = uint_of("max_attempts", policy.max_attempts, UINT64_MAX)
-    c_policy.lease_grace_us = <int64_t>uint_of("lease_grace_us", policy.lease_grace_us, INT64_MAX)
-    c_policy.backoff_base_secs = uint_of("backoff_base_secs", policy.backoff_base_secs, UINT64_MAX)
-    c_policy.backoff_factor = uint_of("backoff_factor", policy.backoff_factor, UINT64_MAX)
-    c_policy.backoff_cap_secs = uint_of("backoff_cap_secs", policy.backoff_cap_secs, UINT64_MAX)
-    return c_policy
-
 
 cdef int _load(bytes value, View* view) except -1:
     cdef const char* why = NULL

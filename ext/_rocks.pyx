@@ -101,7 +101,7 @@ cdef class Store:
         read_new_job(job, &c_job)
         return self._enqueue(scope, &c_job, 1, now_us)[0]
 
-    def enqueue_many(self, bytes scope not None, list jobs not None, int64_t now_us):
+    def enqueue_many(self, bytes scope not None, jobs not None, int64_t now_us):
         cdef size_t n = len(jobs)
         cdef size_t i
         cdef NewJob* c_jobs = <NewJob*>PyMem_Malloc(n * sizeof(NewJob))
@@ -181,7 +181,7 @@ cdef class Store:
         command.delay_us = delay_us
         return self._fenced(token, &command, now_us)
 
-    def complete_many(self, list tokens not None, bint accept_late, int64_t now_us):
+    def complete_many(self, tokens not None, bint accept_late, int64_t now_us):
         cdef size_t n = len(tokens)
         cdef size_t i
         cdef List[Outcome] out

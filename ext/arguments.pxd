@@ -3,9 +3,10 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_Check
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
-from libc.stdint cimport uint64_t
+from libc.stdint cimport INT64_MAX, UINT64_MAX, int64_t, uint64_t
 
 from record cimport Bytes
+from transitions cimport RETRY, Command, Policy, Verb
 
 
 cdef inline uint64_t uint_of(str name, value, uint64_t limit) except? 0:
@@ -46,6 +47,35 @@ cdef inline int require_length(str name, bytes value, Py_ssize_t size) except -1
     if PyBytes_GET_SIZE(value) != size:
         raise error("InvalidArgument", f"{name} is {size} bytes, not {PyBytes_GET_SIZE(value)}")
     return 0
+
+
+cdef inline int64_t time_of(str name, value) except -1:
+    return <int64_t>uint_of(name, value, INT64_MAX)
+
+
+cdef inline int read_command(command, Command* out) except -1:
+    """Read a telha_queue.transitions.Command, whose texts the caller holds."""
+    out.verb = <Verb><int>uint_of("verb", command.verb, RETRY)
+    out.worker_id = utf8_of("worker_id", command.worker_id)
+    out.lease_generation = uint_of("lease_generation", command.lease_generation, UINT64_MAX)
+    out.ttl_us = time_of("ttl_us", command.ttl_us)
+    out.detail = utf8_of("detail", command.detail)
+    out.continuation = bytes_of("continuation", command.continuation)
+    out.retryable = bool(command.retryable)
+    out.accept_late = bool(command.accept_late)
+    out.delay_us = time_of("delay_us", command.delay_us)
+    return 0
+
+
+cdef inline Policy read_policy(policy) except *:
+    """Read a telha_queue.transitions.Policy."""
+    cdef Policy out
+    out.max_attempts = uint_of("max_attempts", policy.max_attempts, UINT64_MAX)
+    out.lease_grace_us = time_of("lease_grace_us", policy.lease_grace_us)
+    out.backoff_base_secs = uint_of("backoff_base_secs", policy.backoff_base_secs, UINT64_MAX)
+    out.backoff_factor = uint_of("backoff_factor", policy.backoff_factor, UINT64_MAX)
+    out.backoff_cap_secs = uint_of("backoff_cap_secs", policy.backoff_cap_secs, UINT64_MAX)
+    return out
 
 
 cdef inline object error(str name, str message):

@@ -23,7 +23,7 @@ from store cimport (
     slice_of,
 )
 from transit cimport transit
-from transitions cimport REAP, Command, _later
+from transitions cimport REAP, Command, later_us
 
 cdef enum:
     # Jobs per write. Claims are held for one write at a time, so that no worker waits for a whole pass.
@@ -69,7 +69,7 @@ cdef inline Fault _reap_scope(
     while fault.ok() and cursor.is_on_row():
         if not has_job_key(store, cursor.key()) or not cursor.view(&job).ok():
             counts.corrupt += 1
-        elif _later(job.lease_deadline, store.settings.lease_grace_us) <= now_us:
+        elif later_us(job.lease_deadline, store.settings.lease_grace_us) <= now_us:
             set_text(expired.add(), cursor.key().data(), cursor.key().size())
             if expired.size() == REAP_BATCH_JOBS:
                 fault = _reap_batch(store, &expired, now_us, counts, dead_rows)

@@ -13,7 +13,7 @@ namespace telha::record {
 
 constexpr char kVersion = 1;
 constexpr uint32_t kRequiredFields = 15;
-constexpr uint32_t kKnownFields = 20;
+constexpr uint32_t kKnownFields = 21;
 constexpr size_t kJobIdBytes = 16;
 constexpr size_t kMaxKindBytes = 128;
 constexpr uint64_t kMaxState = 4;
@@ -41,6 +41,7 @@ struct View : Trail {
   int64_t lease_deadline = -1;  // -1 is nil, here and below
   int64_t not_before = -1;
   int64_t max_attempts = -1;
+  int64_t lease_ttl_us = -1;
   uint32_t attempts = 0;
   uint32_t crashes = 0;
   uint32_t extra_count = 0;
@@ -72,11 +73,13 @@ inline const char* read_fields(Reader& in, View* out) noexcept {
   if (!read_trail(in, out)) return "events";
   out->payload_bytes = out->events_dropped = out->crashes = out->extra_count = 0;
   out->dead_reason = out->reaped_worker_id = {};
+  out->lease_ttl_us = -1;
   if (count > 15 && !in.uint(&out->payload_bytes, UINT64_MAX)) return "payload_bytes";
   if (count > 16 && !in.optional_text(&out->dead_reason)) return "dead_reason";
   if (count > 17 && !in.optional_text(&out->reaped_worker_id)) return "reaped_worker_id";
   if (count > 18 && !in.uint(&out->events_dropped, UINT64_MAX)) return "events_dropped";
   if (count > 19 && !in.uint(&out->crashes, UINT32_MAX)) return "crashes";
+  if (count > 20 && !in.optional_uint(&out->lease_ttl_us, kMaxTime)) return "lease_ttl_us";
   const char* const extra = in.at();
   for (uint32_t i = kKnownFields; i < count; ++i) {
     if (!in.skip(1)) return "a later field";
@@ -151,6 +154,7 @@ inline void encode(const View& view, const NewEvent* appended, std::string* out)
   to.optional_text(view.reaped_worker_id);
   to.uint(view.events_dropped + std::min(dropped, UINT64_MAX - view.events_dropped));
   to.uint(view.crashes);
+  to.optional_uint(view.lease_ttl_us);
   to.raw(view.extra);
   out->resize(static_cast<size_t>(to.at() - out->data()));
 }

@@ -42,6 +42,7 @@ cdef extern from "record.hpp" namespace "telha::record" nogil:
         int64_t lease_deadline
         int64_t not_before
         int64_t max_attempts
+        int64_t lease_ttl_us
         uint32_t attempts
         uint32_t crashes
         uint32_t events_count

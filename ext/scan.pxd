@@ -58,7 +58,7 @@ cdef cppclass Cursor:
     inline void open_at(
         Store* store, const char* prefix, size_t size, const char* start, size_t start_size
     ) noexcept nogil:
-        """Like open, but stand on the first of these rows that is not before `start`."""
+        """Like open, but stand on the first of these rows that is not before `start`, which may be anywhere."""
         cdef size_t bound_size
         memcpy(this.bound, prefix, size)
         bound_size = prefix_successor(this.bound, size)
@@ -66,7 +66,10 @@ cdef cppclass Cursor:
             this.upper = Slice(this.bound, bound_size)
             this.options.iterate_upper_bound = &this.upper
         this.rows.reset(store.database.db().NewIterator(this.options, store.database.family(JOBS)))
-        this.seek(start, start_size)
+        if start_size >= size and memcmp(start, prefix, size) < 0:
+            this.seek(prefix, size)
+        else:
+            this.seek(start, start_size)
 
     inline void seek(const char* key, size_t size) noexcept nogil:
         this.rows.get().Seek(Slice(key, size))

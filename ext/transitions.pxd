@@ -121,7 +121,8 @@ cdef inline int _lease(View* job, const Command* command, int64_t now_us, Step* 
     job.state = LEASED
     job.lease_generation += 1
     job.worker_id = command.worker_id
-    job.lease_deadline = _later(now_us, command.ttl_us)
+    job.lease_deadline = later_us(now_us, command.ttl_us)
+    job.lease_ttl_us = command.ttl_us
     job.not_before = -1
     job.continuation = nil()
     job.reaped_worker_id = nil()
@@ -187,7 +188,7 @@ cdef inline int _release(View* job, const Command* command, int64_t now_us, Step
     if not _is_held(job, command):
         return LEASE_CONFLICT
     _unlease(job, PENDING)
-    job.not_before = _later(now_us, command.delay_us) if command.delay_us != 0 else -1
+    job.not_before = later_us(now_us, command.delay_us) if command.delay_us != 0 else -1
     return _log(moved, now_us, b"released", nil())
 
 
@@ -195,7 +196,7 @@ cdef inline int _reap(View* job, int64_t now_us, const Policy* policy, Step* mov
     cdef Bytes worker_id = job.worker_id
     if job.state != LEASED or job.lease_deadline < 0:
         return INVALID_TRANSITION
-    if _later(job.lease_deadline, policy.lease_grace_us) > now_us:
+    if later_us(job.lease_deadline, policy.lease_grace_us) > now_us:
         return NOT_DUE
     job.attempts = _one_more(job.attempts)
     job.crashes = _one_more(job.crashes)
@@ -232,19 +233,22 @@ cdef inline bint _is_held(const View* job, const Command* command) noexcept nogi
 
 
 cdef inline void _prolong(View* job, const Command* command, int64_t now_us) noexcept nogil:
-    job.lease_deadline = max(job.lease_deadline, _later(now_us, command.ttl_us))
+    # A ttl of 0 is the one of the lease. A record of an older writer has none; its deadline then stays.
+    cdef int64_t ttl_us = command.ttl_us if command.ttl_us > 0 else max(job.lease_ttl_us, 0)
+    job.lease_deadline = max(job.lease_deadline, later_us(now_us, ttl_us))
 
 
 cdef inline void _unlease(View* job, State state) noexcept nogil:
     job.state = state
     job.worker_id = nil()
     job.lease_deadline = -1
+    job.lease_ttl_us = -1
     job.continuation = nil()
 
 
 cdef inline void _back_off(View* job, int64_t now_us, const Policy* policy) noexcept nogil:
     _unlease(job, PENDING)
-    job.not_before = _later(now_us, backoff_us(policy, job.attempts))
+    job.not_before = later_us(now_us, backoff_us(policy, job.attempts))
 
 
 cdef inline int _bury(
@@ -269,7 +273,7 @@ cdef inline int _log(Step* moved, int64_t now_us, const char* transition, Bytes 
     return APPLIED
 
 
-cdef inline int64_t _later(int64_t at_us, int64_t span_us) noexcept nogil:
+cdef inline int64_t later_us(int64_t at_us, int64_t span_us) noexcept nogil:
     return at_us + span_us if span_us <= INT64_MAX - at_us else INT64_MAX
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MAX_GENERATION = 2**64 - 1
 MAX_ATTEMPTS = 2**32 - 1
 MAX_KINDS = 64
+LATE = {"refuse": False, "accept_if_unclaimed": True}
 _MAX_US = MAX_SECS * 1_000_000
 
 
@@ -94,6 +95,18 @@ def span_us(what: str, secs: float, *, zero: bool) -> int:
     if us == 0 and not zero:
         raise InvalidArgument(f"{what} is more than 0 seconds, not {secs}")
     return us
+
+
+def heartbeat_us(lease_ttl_secs: float | None) -> int:
+    """The ttl of a heartbeat; 0 stands for the one that the lease was taken for."""
+    return 0 if lease_ttl_secs is None else span_us("lease_ttl_secs", lease_ttl_secs, zero=False)
+
+
+def late(choice: str) -> bool:
+    """What becomes of a completion after the reaper came first: True accepts it while nobody has leased the job."""
+    if not isinstance(choice, str) or choice not in LATE:
+        raise InvalidArgument(f"late is one of {', '.join(LATE)}, not {choice!r:.80}")
+    return LATE[choice]
 
 
 def kind_filter(kinds: str | Iterable[str] | None) -> Kinds:

@@ -27,6 +27,7 @@ else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
+Outcomes = list[JobRecord | JobError]
 ScopeKeys = list[bytes]
 
 Kinds = tuple[tuple[str, bool], ...] | None
@@ -72,11 +73,9 @@ class Engine(Protocol):
 
     def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
         """Store one Pending job, or return the job that already has its idempotency key in this scope."""
-        ...
 
     def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> JobRecords:
         """Store many in one write, in order; a key that repeats, here or in the store, yields the first job."""
-        ...
 
     def lease_next(
         self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
@@ -85,55 +84,41 @@ class Engine(Protocol):
 
         Order is (priority, created_at, job_id) within a scope; over all scopes (None) it is the same three.
         """
-        ...
 
     def lease_many(
         self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecords:
         """Lease up to n jobs as n calls of lease_next would, in one write."""
-        ...
 
     def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
-        """Move the deadline to now + ttl, never earlier than it is."""
-        ...
+        """Move the deadline to now + ttl, never earlier than it is; a ttl of 0 is the one of the lease."""
 
     def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
         """Keep a continuation for as long as this lease lasts, and extend it in the same write."""
-        ...
 
     def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
         """Add a line to the job's trail."""
-        ...
 
     def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
         """Finish the job. `accept_late` also accepts it after a reap, while nobody has leased the job since."""
-        ...
 
-    def complete_many(
-        self, tokens: Sequence[Token], accept_late: bool, now_us: int
-    ) -> list[JobRecord | JobError]:
+    def complete_many(self, tokens: Sequence[Token], accept_late: bool, now_us: int) -> Outcomes:
         """Finish many in one write; one outcome per token, in order. A refused one harms no other."""
-        ...
 
     def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
         """Count an attempt; back to Pending behind a gate, or Dead when it is not retryable or out of attempts."""
-        ...
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
         """Give the job back unspent: no attempt counted, due after the delay."""
-        ...
 
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
         """Put a Dead job back to Pending with its attempts at 0; InvalidTransition for any other state."""
-        ...
 
     def get(self, scope: bytes, job_id: bytes) -> JobRecord:
         """The job of that id in that scope."""
-        ...
 
     def find(self, job_id: bytes) -> JobRecord:
         """The job of that id in whatever scope."""
-        ...
 
     def list(
         self,
@@ -147,27 +132,21 @@ class Engine(Protocol):
 
         Rows that do not decode are left out; `corrupt_rows` counts them.
         """
-        ...
 
     def counts(self, scope: bytes | None) -> dict[JobState, int]:
         """Exact number of jobs per state, every state present."""
-        ...
 
     def scopes(self) -> ScopeKeys:
         """The scopes that have at least one job, in key order."""
-        ...
 
     def reap_expired(self, now_us: int) -> ReapReport:
         """Take back every lease whose deadline, grace included, has passed. Reads no row that is not leased."""
-        ...
 
     def ready_ticket(self, scope: bytes | None) -> int:
         """A number that grows whenever a job of the scope may have become ready to lease; for wait_ready."""
-        ...
 
     def next_due_us(self, scope: bytes | None, kinds: Kinds, now_us: int) -> int | None:
         """When the next gated job of a wanted kind is due; None when none is gated."""
-        ...
 
     def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
         """Sleep until a wanted job may have become ready since the ticket was taken, or the time is over.
@@ -175,16 +154,12 @@ class Engine(Protocol):
         Returns at once when that has happened already, so nothing can slip in between. May return early. Raises
         StoreClosed when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
         """
-        ...
 
     def wake(self) -> None:
         """Make every waiter look again: for clocks that are moved by hand."""
-        ...
 
     def last_seen_us(self) -> int:
         """The latest time the stored jobs bear witness to (0 for an empty store): the clock starts from it."""
-        ...
 
     def close(self) -> None:
         """Wait for calls under way, wake waiters, release everything. Calling it again does nothing."""
-        ...

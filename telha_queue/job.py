@@ -40,7 +40,7 @@ class JobEvent(NamedTuple):
     at: int
     transition: str
     detail: str | None = None
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]  # hides tuple.count, which no trail needs
     last_at: int | None = None
 
 

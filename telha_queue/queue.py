@@ -18,8 +18,8 @@ from telha_queue import arguments as check
 from telha_queue.blocking import Wanted, lease_within
 from telha_queue.clock import MAX_TIME_US, Clock, GuardedClock
 from telha_queue.config import MAX_BATCH_JOBS, QueueConfig
-from telha_queue.engine import Engine, JobRecords, Token
-from telha_queue.errors import InvalidArgument, InvalidType, JobError
+from telha_queue.engine import Engine, JobRecords, Outcomes, Token
+from telha_queue.errors import InvalidType
 from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.scope import Scope
 
@@ -27,7 +27,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from telha_queue.reaper import Reaper
 
-LATE = {"refuse": False, "accept_if_unclaimed": True}
 MAX_LIST = 1000
 
 KindArgument = str | Iterable[str] | None
@@ -161,22 +160,25 @@ class Queue:
     # Under a lease
 
     def extend(self, lease: JobRecord | Lease, *, lease_ttl_secs: float | None = None) -> JobRecord:
-        """Heartbeat: move the deadline to now + ttl, never earlier than it is. Raises LeaseConflict when lost."""
-        return self._engine.extend(check.token(lease), self._ttl_us(lease_ttl_secs), self._now_us())
+        """Heartbeat: move the deadline to now + ttl, never earlier than it is. Raises LeaseConflict when lost.
+
+        Without a ttl of its own it extends by the one that the lease was taken for.
+        """
+        return self._engine.extend(check.token(lease), check.heartbeat_us(lease_ttl_secs), self._now_us())
 
     def extend_any(
         self, job_id: UUID, worker_id: str, lease_generation: int, *, lease_ttl_secs: float | None = None
     ) -> JobRecord:
         """Heartbeat for a holder that knows the job's id but not its scope."""
         token = Token(None, *check.holder(job_id, worker_id, lease_generation))
-        return self._engine.extend(token, self._ttl_us(lease_ttl_secs), self._now_us())
+        return self._engine.extend(token, check.heartbeat_us(lease_ttl_secs), self._now_us())
 
     def checkpoint(
         self, lease: JobRecord | Lease, continuation: bytes, *, lease_ttl_secs: float | None = None
     ) -> JobRecord:
         """Keep a continuation for as long as this lease lasts, and extend the lease in the same write."""
         kept = check.blob("continuation", continuation, self._config.max_payload_bytes)
-        return self._engine.checkpoint(check.token(lease), kept, self._ttl_us(lease_ttl_secs), self._now_us())
+        return self._engine.checkpoint(check.token(lease), kept, check.heartbeat_us(lease_ttl_secs), self._now_us())
 
     def stats(self, lease: JobRecord | Lease, detail: str) -> JobRecord:
         """Add a line, at most 4 KiB, to the job's trail."""
@@ -188,18 +190,16 @@ class Queue:
         `late="accept_if_unclaimed"` also accepts it after the reaper ended the lease, while nobody has leased the
         job since.
         """
-        return self._engine.complete(check.token(lease), _accept_late(late), self._now_us())
+        return self._engine.complete(check.token(lease), check.late(late), self._now_us())
 
-    def complete_many(
-        self, leases: Iterable[JobRecord | Lease], *, late: str = "refuse"
-    ) -> list[JobRecord | JobError]:
+    def complete_many(self, leases: Iterable[JobRecord | Lease], *, late: str = "refuse") -> Outcomes:
         """Finish up to 1,000 jobs in one write.
 
         Returns one outcome per lease, in order: the finished job, or the LeaseConflict or JobNotFound that this one
         met, returned and not raised, so that it harms no other.
         """
         tokens = [check.token(lease) for lease in check.batch("leases", leases)]
-        accept_late = _accept_late(late)
+        accept_late = check.late(late)
         return self._engine.complete_many(tokens, accept_late, self._now_us()) if tokens else []
 
     def fail(self, lease: JobRecord | Lease, error: str, *, retryable: bool = True) -> JobRecord:
@@ -329,12 +329,6 @@ class Queue:
         if lease_ttl_secs is None:
             return self._lease_ttl_us
         return check.span_us("lease_ttl_secs", lease_ttl_secs, zero=False)
-
-
-def _accept_late(late: str) -> bool:
-    if late not in LATE:
-        raise InvalidArgument(f"late is one of {', '.join(LATE)}, not {late!r}")
-    return LATE[late]
 
 
 _open_queues: WeakSet[Queue] = WeakSet()

@@ -49,6 +49,7 @@ class RecordFields(NamedTuple):
     reaped_worker_id: str | None = None
     events_dropped: int = 0
     crashes: int = 0
+    lease_ttl_us: int | None = None
     extra: tuple[Any, ...] = ()
 
 
@@ -186,5 +187,6 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "reaped_worker_id": _is_optional_text,
     "events_dropped": _is_uint64,
     "crashes": _is_uint32,
+    "lease_ttl_us": _is_optional(_is_time),
 }
 _EVENTS_AT = RecordFields._fields.index("events")

@@ -22,6 +22,7 @@ class Scope:
 
     __slots__ = ("_name", "key")
     SYSTEM: Scope
+    _name: str | None
     key: bytes
 
     def __init__(self, key: bytes, name: str | None = None) -> None:
@@ -78,7 +79,7 @@ class Scope:
         if self.is_system:
             return "system"
         if self._name is not None:
-            return str(self._name)
+            return self._name
         return str(self.tenant_id) if self.space_id.int == 0 else f"{self.tenant_id}/{self.space_id}"
 
     def __repr__(self) -> str:

@@ -77,7 +77,7 @@ def backoff_us(policy: Policy, attempts: int) -> int:
 
     The cap given in the policy is already max(base, cap) for kinds with a base of their own.
     """
-    secs = policy.backoff_base_secs * policy.backoff_factor ** min(max(attempts, 1) - 1, 64)
+    secs: int = policy.backoff_base_secs * policy.backoff_factor ** min(max(attempts, 1) - 1, 64)
     return min(min(secs, policy.backoff_cap_secs) * 1_000_000, MAX_TIME_US)
 
 
@@ -96,6 +96,7 @@ def _lease(record: RecordFields, command: Command, now_us: int, policy: Policy) 
         lease_generation=record.lease_generation + 1,
         worker_id=command.worker_id,
         lease_deadline=_later(now_us, command.ttl_us),
+        lease_ttl_us=command.ttl_us,
         not_before=None,
         continuation=None,
         reaped_worker_id=None,
@@ -204,13 +205,14 @@ def _held(record: RecordFields, command: Command) -> bool:
 
 
 def _prolong(record: RecordFields, command: Command, now_us: int) -> RecordFields:
-    """Move the deadline to now + ttl; never to an earlier time than it already has."""
-    return record._replace(lease_deadline=max(record.lease_deadline or 0, _later(now_us, command.ttl_us)))
+    """Move the deadline to now + ttl, never to an earlier time than it has. A ttl of 0 is the one of the lease."""
+    ttl_us = command.ttl_us or record.lease_ttl_us or 0
+    return record._replace(lease_deadline=max(record.lease_deadline or 0, _later(now_us, ttl_us)))
 
 
 def _unlease(record: RecordFields, state: JobState) -> RecordFields:
     """Leave the Leased state; whatever was scoped to the lease goes with it."""
-    return record._replace(state=state, worker_id=None, lease_deadline=None, continuation=None)
+    return record._replace(state=state, worker_id=None, lease_deadline=None, lease_ttl_us=None, continuation=None)
 
 
 def _back_off(record: RecordFields, now_us: int, policy: Policy) -> RecordFields:

@@ -8,7 +8,7 @@ import stat
 from telha_queue._rocks import Store, build_info
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
-from telha_queue.errors import InvalidPath, InvalidType, StorageError
+from telha_queue.errors import InvalidPath, InvalidType
 
 __all__ = ["RocksEngine", "build_info"]
 

@@ -188,6 +188,7 @@ class Lives(RuleBasedStateMachine):
         self.clock.set_us(max(self.clock(), self.engine.last_seen_us(), self.memory.last_seen_us()))
         self.queue = Queue(self.engine, CONFIG, self.clock)
         self.oracle = Queue(self.memory, CONFIG, self.clock)
+        self.agree(lambda queue: queue.lease_next(SCOPES[0], "nothing", worker_id="reads the clock"))
 
     @invariant()
     def every_row_is_the_same(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECS = 60
+PATIENCE_SECS = 30
 """Catches a hang, and judges no speed."""
 
 PREAMBLE = """
@@ -44,14 +45,22 @@ def start(path: Path) -> Iterator[Child]:
     def run(program: str, *arguments: object, where: Path = path) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", PREAMBLE + program, str(where), *map(str, arguments)]
         pipe = subprocess.PIPE
-        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
+        child = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment(), start_new_session=True
+        )
         started.append(child)
         return child
 
     yield run
     for child in started:
-        child.kill()
+        kill_group(child)
         child.communicate()
+
+
+def kill_group(child: subprocess.Popen[str]) -> None:
+    """Kill a child and what it has forked."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -63,7 +72,7 @@ def ended(start: Child) -> Callable[..., list[str]]:
         try:
             out, err = child.communicate(timeout=PATIENCE_SECS)
         except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGABRT)  # faulthandler then says where it hangs
+            os.killpg(child.pid, signal.SIGABRT)  # faulthandler then says where it hangs, in its children too
             pytest.fail(f"the child hangs\n{''.join(child.communicate())}")
         assert child.returncode == code, f"ended with {child.returncode}, not {code}\n{out}\n{err}"
         if complaint is not None:

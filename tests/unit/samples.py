@@ -35,6 +35,7 @@ def leased(**changes: Any) -> RecordFields:
         lease_generation=1,
         worker_id="w1",
         lease_deadline=NOW + 300_000_000,
+        lease_ttl_us=300_000_000,
         events=(JobEvent(NOW, "enqueued"), JobEvent(NOW + 1, "leased", "w1")),
     )
     return held._replace(**changes)
@@ -83,5 +84,6 @@ def records(draw: st.DrawFn) -> RecordFields:
         reaped_worker_id=draw(st.none() | words),
         events_dropped=draw(uint64),
         crashes=draw(uint32),
+        lease_ttl_us=draw(st.none() | times),
         extra=draw(extras),
     )
