@@ -6,11 +6,10 @@ inputs are borrowed from Python objects that the caller holds, so nothing is cop
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
-from announce cimport wait_ready
+from announce cimport ready_ticket, wait_ready, wake_all
 from browse cimport ANY_STATE, STATES, Page, count_jobs, find_scopes, list_jobs
 from convert cimport (
     bytes_of,
@@ -25,21 +24,21 @@ from convert cimport (
 from enqueue cimport NewJob, enqueue
 from faults cimport error_of, forked, lock_error, open_error
 from lease cimport due_after, lease
-from lookup cimport find_row, get
+from lookup cimport read_job, read_payload
 from meta cimport restore
 from move cimport Move, move_jobs
 from reap cimport Reaped, reap
-from rocksdb cimport PinnableSlice, Slice
+from rocksdb cimport PinnableSlice
 from scan cimport Kinds, Wanted
-from store cimport CODE_NOT_FOUND, PAYLOADS, Fault, List, Lock, Outcome, Row, Visit, is_child
+from store cimport Fault, List, Outcome, Row, Visit, close_all_stores, is_child
 from store cimport Store as CoreStore
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 
+import atexit
+import sys
 import threading
-from uuid import UUID
 
 from telha_queue._codec import JobRecord
-from telha_queue.errors import CorruptRecord
 from telha_queue.job import DeadJob, JobState, ReapReport
 
 cdef extern from "rocksdb/version.h":
@@ -61,16 +60,15 @@ cdef class Store:
     cdef CoreStore* _c
     cdef object __weakref__
 
+    def __cinit__(self, *args, **kwargs):
+        self._c = new CoreStore()
+
     def __init__(self, bytes path not None, bytes lock_path not None, config not None, bint create):
         """Own and open a directory that exists. Settings are those of telha_queue.config.QueueConfig."""
-        if is_child():
-            raise forked()
-        if self._c != NULL:
-            raise RuntimeError("this store was opened before")
+        refuse_in_child()
         cdef const char* c_lock_path = lock_path
         cdef int error
         cdef Fault fault
-        self._c = new CoreStore()
         with nogil:
             error = self._c.owner.acquire(c_lock_path)
         if error != 0:
@@ -80,21 +78,18 @@ cdef class Store:
             fault = self._c.open()
             if fault.ok():
                 fault = restore(self._c)
+            if not fault.ok():
+                self._c.close()
         if not fault.ok():
-            self._discard()
             raise open_error(&fault, path)
 
     def __dealloc__(self):
         # In a forked child nothing may be touched: the copy is left as it is, on purpose.
-        if not is_child():
-            self._discard()
-
-    cdef void _discard(self) noexcept:
+        if is_child():
+            return
         with nogil:
-            if self._c != NULL:
-                self._c.close()
+            self._c.close()
             del self._c
-        self._c = NULL
 
     def enqueue(self, bytes scope not None, job not None, int64_t now_us):
         cdef NewJob c_job
@@ -102,17 +97,10 @@ cdef class Store:
         return self._enqueue(scope, &c_job, 1, now_us)[0]
 
     def enqueue_many(self, bytes scope not None, jobs not None, int64_t now_us):
-        cdef size_t n = len(jobs)
-        cdef size_t i
-        cdef NewJob* c_jobs = <NewJob*>PyMem_Malloc(n * sizeof(NewJob))
-        if c_jobs == NULL:
-            raise MemoryError
-        try:
-            for i in range(n):
-                read_new_job(jobs[i], &c_jobs[i])
-            return self._enqueue(scope, c_jobs, n, now_us)
-        finally:
-            PyMem_Free(c_jobs)
+        cdef List[NewJob] c_jobs
+        for job in jobs:
+            read_new_job(job, c_jobs.add())
+        return self._enqueue(scope, c_jobs.at(0), c_jobs.size(), now_us)
 
     cdef list _enqueue(self, bytes scope, const NewJob* jobs, size_t n, int64_t now_us):
         cdef const char* c_scope = scope
@@ -182,21 +170,15 @@ cdef class Store:
         return self._fenced(token, &command, now_us)
 
     def complete_many(self, tokens not None, bint accept_late, int64_t now_us):
-        cdef size_t n = len(tokens)
-        cdef size_t i
+        cdef List[Move] moves
         cdef List[Outcome] out
-        cdef Move* moves = <Move*>PyMem_Malloc(n * sizeof(Move))
-        if moves == NULL:
-            raise MemoryError
-        try:
-            for i in range(n):
-                moves[i].command = command_of(COMPLETE)
-                moves[i].command.accept_late = accept_late
-                read_token(tokens[i], &moves[i])
-            self._move(moves, n, now_us, &out)
-            return [self._outcome(tokens[i], &moves[i], out.at(i)) for i in range(n)]
-        finally:
-            PyMem_Free(moves)
+        cdef size_t i
+        for token in tokens:
+            moves.add().command = command_of(COMPLETE)
+            moves.at(moves.size() - 1).command.accept_late = accept_late
+            read_token(token, moves.at(moves.size() - 1))
+        self._move(moves.at(0), moves.size(), now_us, &out)
+        return [self._outcome(token, moves.at(i), out.at(i)) for i, token in enumerate(tokens)]
 
     cdef object _fenced(self, token, const Command* command, int64_t now_us):
         cdef Move move
@@ -235,12 +217,9 @@ cdef class Store:
         cdef const char* c_scope = chars_or_null(scope)
         cdef const char* c_job_id = job_id
         cdef Row row
-        cdef Visit visit
         cdef Fault fault
         with nogil:
-            fault = visit.enter(self._c)
-            if fault.ok():
-                fault = find_row(self._c, c_scope, c_job_id, &row)
+            fault = read_job(self._c, c_scope, c_job_id, &row)
         if not fault.ok():
             raise error_of(&fault, job_id, 0)
         return self._record(&row)
@@ -248,15 +227,11 @@ cdef class Store:
     def load_payload(self, bytes job_id not None):
         """The payload that stands in a row of its own; `JobRecord.payload` asks for it."""
         cdef const char* c_job_id = job_id
-        cdef PinnableSlice payload
         cdef Visit visit
+        cdef PinnableSlice payload
         cdef Fault fault
         with nogil:
-            fault = visit.enter(self._c)
-            if fault.ok():
-                fault = get(self._c, PAYLOADS, Slice(c_job_id, 16), &payload)
-        if fault.code == CODE_NOT_FOUND:
-            raise CorruptRecord(f"job {UUID(bytes=job_id)}: its payload row is missing")
+            fault = read_payload(self._c, &visit, c_job_id, &payload)
         if not fault.ok():
             raise error_of(&fault, job_id, 0)
         return PyBytes_FromStringAndSize(payload.data(), payload.size())
@@ -313,15 +288,9 @@ cdef class Store:
     def ready_ticket(self, bytes scope):
         cdef const char* c_scope = chars_or_null(scope)
         cdef uint64_t ticket = 0
-        cdef Visit visit
-        cdef Lock lock
         cdef Fault fault
         with nogil:
-            fault = visit.enter(self._c)
-            if fault.ok():
-                lock = Lock(self._c.mutex)
-                ticket = self._c.waiters.ticket(c_scope)
-                lock.unlock()
+            fault = ready_ticket(self._c, c_scope, &ticket)
         raise_for(&fault)
         return ticket
 
@@ -356,13 +325,8 @@ cdef class Store:
             timeout_us -= slice_us
 
     def wake(self):
-        cdef Visit visit
-        cdef Lock lock
         with nogil:
-            if visit.enter(self._c).ok():
-                lock = Lock(self._c.mutex)
-                self._c.waiters.wake_all()
-                lock.unlock()
+            wake_all(self._c)
 
     def last_seen_us(self):
         return self._c.last_seen_us()
@@ -402,6 +366,23 @@ cdef int raise_for(Fault* fault) except -1:
     if not fault.ok():
         raise error_of(fault, None, 0)
     return 0
+
+
+@atexit.register
+def _close_all():
+    cdef size_t failed
+    if is_child():
+        return
+    with nogil:
+        failed = close_all_stores()
+    if failed:
+        print(f"telha_queue: {failed} queues could not be closed well at exit", file=sys.stderr)
+
+
+def refuse_in_child():
+    """Raise StoreForked in a process that was forked from one that had a store open."""
+    if is_child():
+        raise forked()
 
 
 def build_info():

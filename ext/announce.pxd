@@ -51,3 +51,23 @@ cdef inline Fault wait_ready(
     else:
         is_over[0] = True
     return fault
+
+
+cdef inline Fault ready_ticket(Store* store, const char* scope, uint64_t* ticket) noexcept nogil:
+    """A number that grows whenever a job of the scope, of any for NULL, may have become ready."""
+    cdef Visit visit
+    cdef Lock lock
+    cdef Fault fault = visit.enter(store)
+    if fault.ok():
+        lock = Lock(store.mutex)
+        ticket[0] = store.waiters.ticket(scope)
+    return fault
+
+
+cdef inline void wake_all(Store* store) noexcept nogil:
+    """Make every waiter look again."""
+    cdef Visit visit
+    cdef Lock lock
+    if visit.enter(store).ok():
+        lock = Lock(store.mutex)
+        store.waiters.wake_all()

@@ -9,45 +9,61 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 namespace telha {
+
+// Why a job is claimed. A lease in progress takes the job away, so that other leases pass it by. Any other verb may be
+// refused and leave the job as ready as it was, so a lease that needs the job waits for the verb to end.
+enum class Claim { kNone, kLease, kOther };
 
 class Claims {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  bool is_taken(std::string_view name) const noexcept { return !taken_.empty() && taken_.contains(std::string(name)); }
+  Claim of(std::string_view name) const noexcept {
+    if (taken_.empty()) return Claim::kNone;
+    const auto found = taken_.find(std::string(name));
+    return found == taken_.end() ? Claim::kNone : found->second;
+  }
 
-  // Takes a claim that is free. Requires !is_taken(name).
-  void take(std::string_view name) noexcept { taken_.emplace(name); }
+  // Takes a claim that is free.
+  void take(std::string_view name, Claim why) noexcept { taken_.emplace(name, why); }
 
   // Waits until none of the names is taken, then takes all of them: all or nothing, so that two calls which want the
   // same names in different orders cannot wait for each other. Names may repeat; returns how many are distinct.
   size_t wait_and_take(Lock& lock, const std::vector<std::string>& names) noexcept {
-    for (;;) {
-      bool free = true;
-      for (const auto& name : names) free = free && !taken_.contains(name);
-      if (free) break;
-      ++waiting_;
-      returned_.wait(lock);
-      --waiting_;
-    }
+    returned_.wait(lock, [&] {
+      // A lease that waits for a job comes first, or verbs that follow each other could keep the job from it for ever.
+      if (leases_waiting_ != 0) return false;
+      for (const auto& name : names) {
+        if (taken_.contains(name)) return false;
+      }
+      return true;
+    });
     const size_t before = taken_.size();
-    taken_.insert(names.begin(), names.end());
+    for (const auto& name : names) taken_.emplace(name, Claim::kOther);
     return taken_.size() - before;
+  }
+
+  // For a lease, which holds no claim meanwhile: waits until a job is free.
+  void wait_for(Lock& lock, const std::string& name) noexcept {
+    ++leases_waiting_;
+    returned_.wait(lock, [&] { return !taken_.contains(name); });
+    --leases_waiting_;
+    returned_.notify_all();
   }
 
   void give_back(std::string_view name) noexcept {
     taken_.erase(std::string(name));
-    if (waiting_ != 0) returned_.notify_all();
+    returned_.notify_all();  // free of cost while nobody waits
   }
 
  private:
-  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, Claim> taken_;
   std::condition_variable returned_;
-  size_t waiting_ = 0;
+  size_t leases_waiting_ = 0;
 };
 
 }  // namespace telha

@@ -84,13 +84,26 @@ class Database {
     }
     rocksdb::ColumnFamilyOptions options;
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-    options.write_buffer_size = settings.memtable_bytes;
+    options.write_buffer_size = memtable_bytes(family, settings);
     options.compression = compression();
     options.level_compaction_dynamic_level_bytes = true;
     if (family == Family::kJobs) {
       options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(kBandBytes));
     }
     return options;
+  }
+
+  // The jobs family takes three writes for one of the others, and the meta family next to none.
+  static uint64_t memtable_bytes(Family family, const Settings& settings) noexcept {
+    constexpr uint64_t kLeast = 64 << 10;
+    switch (family) {
+      case Family::kJobs:
+        return settings.memtable_bytes;
+      case Family::kMeta:
+        return kLeast;
+      default:
+        return std::max(settings.memtable_bytes / 4, kLeast);
+    }
   }
 
   static rocksdb::CompressionType compression() noexcept {

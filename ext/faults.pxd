@@ -1,4 +1,4 @@
-"""From a fault of the core to an error of telha_queue/errors.py. Needs the GIL; errors are made here and nowhere else."""
+"""From a fault of the core to an error of telha_queue/errors.py. Needs the GIL; errors are made nowhere else."""
 
 from libc.errno cimport EAGAIN
 from libc.stdint cimport uint64_t
@@ -32,12 +32,12 @@ cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
     if fault.code == CODE_UNSUPPORTED_VERSION:
         return errors.UnsupportedVersion("written in a format of a newer release")
     if fault.code == CODE_CLOSED:
-        return errors.StoreClosed("this queue is closed")
+        return errors.StoreClosed()
     if fault.code == CODE_FORKED:
         return forked()
     text = fault.status.ToString().decode(errors="replace")
     if fault.code == CODE_FAILED:
-        return errors.StorageError(f"an earlier write failed; close the queue and open it again: {text}")
+        text = f"an earlier write failed; close the queue and open it again: {text}"
     outcome = "unknown" if fault.outcome_unknown else "none"
     if fault.status.IsNoSpace():
         return errors.StorageFull(text, outcome=outcome)
@@ -54,7 +54,7 @@ cdef inline object open_error(Fault* fault, bytes path):
 
     text = fault.status.ToString().decode(errors="replace")
     where = fsdecode(path)
-    if "/LOCK" in text:  # RocksDB's own lock: somebody opened the database without this library
+    if f"{where}/LOCK:" in text:  # RocksDB's own lock: somebody opened the database without this library
         return errors.StoreLocked(where, None)
     error = error_of(fault, None, 0)
     return type(error)(f"{where}: {error}")
@@ -76,7 +76,7 @@ cdef inline object forked():
     """The exception for a process that may use no store."""
     from telha_queue import errors
 
-    return errors.StoreForked("this process was forked from one that had a queue open; start workers with spawn instead")
+    return errors.StoreForked()
 
 
 cdef inline object _uuid(bytes job_id):

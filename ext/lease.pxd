@@ -11,7 +11,7 @@ from announce cimport announce_row
 from keys cimport JOB_ID_BYTES
 from rocksdb cimport WriteBatch
 from scan cimport Wanted, list_scopes, next_due, scan_pending, scan_pending_any
-from store cimport Fault, List, Lock, Name, Outcome, Row, Store, Visit
+from store cimport CLAIM_LEASE, Fault, List, Lock, Name, Outcome, Row, Store, Visit, set_text
 from transit cimport transit
 from transitions cimport Command
 
@@ -31,14 +31,11 @@ cdef inline Fault lease(
         return fault
     store.see(wanted.now_us)
     lock = Lock(store.mutex)
-    if scope == NULL:
-        fault = scan_pending_any(store, wanted, n, &found)
-    else:
-        fault = scan_pending(store, scope, wanted, n, &found)
+    fault = _pick(store, &lock, scope, wanted, n, &found)
     if not fault.ok() or found.size() == 0:
         return fault
     for i in range(found.size()):
-        store.claims.take(Name(found.at(i).job_id(), JOB_ID_BYTES))
+        store.claims.take(Name(found.at(i).job_id(), JOB_ID_BYTES), CLAIM_LEASE)
     lock.unlock()
     for i in range(found.size()):
         # The scan has found this row due; what is left to refuse it for is a generation that has run out.
@@ -54,6 +51,24 @@ cdef inline Fault lease(
         if not fault.ok():
             announce_row(store, found.at(i))  # a waiter may have passed over it while it was claimed
     return fault
+
+
+cdef inline Fault _pick(
+    Store* store, Lock* lock, const char* scope, Wanted wanted, size_t n, List[Row]* found
+) noexcept nogil:
+    """Scan, and scan again after each wait for a verb that is at work on a job which may be next."""
+    cdef string busy
+    cdef Fault fault
+    while True:
+        if scope == NULL:
+            fault = scan_pending_any(store, wanted, n, found, &busy)
+        else:
+            fault = scan_pending(store, scope, wanted, n, found, &busy)
+        if not fault.ok() or busy.size() == 0:
+            return fault
+        store.claims.wait_for(lock[0], busy)
+        found.clear()
+        set_text(&busy, b"", 0)
 
 
 cdef inline Fault due_after(Store* store, const char* scope, Wanted wanted, int64_t* due_us) noexcept nogil:

@@ -23,6 +23,7 @@ from store cimport (
     CODE_NOT_FOUND,
     IDS,
     JOBS,
+    PAYLOADS,
     Family,
     Fault,
     List,
@@ -30,6 +31,7 @@ from store cimport (
     Name,
     Row,
     Store,
+    Visit,
     fault_corrupt,
     fault_of,
     fault_read,
@@ -129,4 +131,23 @@ cdef inline Fault find_row(Store* store, const char* scope, const char* job_id, 
     fault = find_claimed(store, scope, job_id, PENDING, out)
     lock.lock()
     store.claims.give_back(Name(names.at(0)[0]))
+    return fault
+
+
+cdef inline Fault read_job(Store* store, const char* scope, const char* job_id, Row* out) noexcept nogil:
+    """The job of that id in that scope, or in any for NULL."""
+    cdef Visit visit
+    cdef Fault fault = visit.enter(store)
+    if fault.ok():
+        fault = find_row(store, scope, job_id, out)
+    return fault
+
+
+cdef inline Fault read_payload(Store* store, Visit* visit, const char* job_id, PinnableSlice* out) noexcept nogil:
+    """The payload that stands in a row of its own. `out` may pin a block of the store, so it goes before the visit."""
+    cdef Fault fault = visit.enter(store)
+    if fault.ok():
+        fault = get(store, PAYLOADS, Slice(job_id, JOB_ID_BYTES), out)
+    if fault.code == CODE_NOT_FOUND:
+        return fault_corrupt(b"its payload row is missing")
     return fault

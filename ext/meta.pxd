@@ -14,6 +14,7 @@ from store cimport (
     META,
     Fault,
     Store,
+    Visit,
     fault_corrupt,
     fault_of,
     fault_read,
@@ -22,9 +23,12 @@ from store cimport (
 
 cdef inline Fault restore(Store* store) noexcept nogil:
     """Check the format of a store that was just opened, mark a new one, and set its clock."""
+    cdef Visit visit
     cdef uint64_t last_created_at = 0
     cdef uint64_t seen_us = 0
-    cdef Fault fault = _last_created_at(store, &last_created_at)
+    cdef Fault fault = visit.enter(store)  # the end of the process may close a store that was just opened
+    if fault.ok():
+        fault = _last_created_at(store, &last_created_at)
     if fault.ok():
         fault = _check_format(store, last_created_at == 0)
     if fault.ok():

@@ -27,6 +27,7 @@ class OwnerLock {
   // Takes the lock: 0, or an errno. EWOULDBLOCK means that somebody else holds it; owner_pid() then tells who, 0 when
   // that cannot be told.
   int acquire(const char* path) noexcept {
+    if (descriptor_ >= 0) return EALREADY;
     descriptor_ = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor_ < 0) return errno;
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {

@@ -10,6 +10,8 @@ from record cimport View
 from rocksdb cimport PinnableSlice, WriteBatch
 from scan cimport Cursor, has_job_key, list_scopes
 from store cimport (
+    CLAIM_NONE,
+    CLAIM_OTHER,
     CODE_NOT_FOUND,
     JOBS,
     Fault,
@@ -97,8 +99,8 @@ cdef inline Fault _reap_batch(
     cdef Fault fault
     lock = Lock(store.mutex)
     for i in range(expired.size()):
-        if not store.claims.is_taken(Name(expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES)):
-            store.claims.take(Name(expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES))
+        if store.claims.of(Name(expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES)) == CLAIM_NONE:
+            store.claims.take(Name(expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES), CLAIM_OTHER)
             claimed.add()[0] = expired.at(i)[0]
     lock.unlock()
     for i in range(claimed.size()):

@@ -12,10 +12,7 @@ from libcpp.memory cimport unique_ptr
 from libcpp.string cimport string
 
 from keys cimport (
-    JOB_ID_AT,
-    JOB_ID_BYTES,
     KEY_BYTES,
-    LEASED,
     PENDING,
     SCOPE_BYTES,
     STATE_PREFIX_BYTES,
@@ -24,7 +21,20 @@ from keys cimport (
 )
 from record cimport Bytes, View
 from rocksdb cimport Iterator, ReadOptions, Slice
-from store cimport JOBS, Fault, List, Name, Row, Store, fault_read, set_text, view_row
+from store cimport (
+    CLAIM_NONE,
+    CLAIM_OTHER,
+    JOBS,
+    Claim,
+    Fault,
+    List,
+    Name,
+    Row,
+    Store,
+    fault_read,
+    set_text,
+    view_row,
+)
 
 cdef enum:
     MAX_KINDS = 64
@@ -133,31 +143,46 @@ cdef inline bint has_job_key(Store* store, Slice key) noexcept nogil:
 
 
 cdef inline Fault scan_pending(
-    Store* store, const char* scope, Wanted wanted, size_t n, List[Row]* found
+    Store* store, const char* scope, Wanted wanted, size_t n, List[Row]* found, string* busy
 ) noexcept nogil:
-    """Add up to `n` rows of one scope that are next in order, passing over gated, unwanted, claimed and corrupt ones.
+    """Add up to `n` rows of one scope that are next in order, passing over gated, unwanted and corrupt ones.
 
-    Requires the store's mutex, under which claims come and go.
+    Jobs that another lease is taking are passed over too. At a job that some other verb is at work on it stops and
+    names it in `busy`, for what the verb leaves decides whether it is next. Requires the store's mutex, under which
+    claims come and go.
     """
     cdef Cursor cursor
     cdef char[STATE_PREFIX_BYTES] prefix
     cdef View job
-    cdef Slice key
+    cdef Claim claim
     state_prefix(prefix, scope, PENDING)
     cursor.open(store, prefix, STATE_PREFIX_BYTES)
     while n > 0 and cursor.is_on_row():
-        key = cursor.key()
-        if has_job_key(store, key) and not store.claims.is_taken(Name(key.data() + JOB_ID_AT, JOB_ID_BYTES)):
-            if not cursor.view(&job).ok():
-                store.corrupt_rows.fetch_add(1)
-            elif not is_gated(&job, wanted.now_us) and is_wanted(wanted.kinds, job.kind):
-                found.add().set(key.data(), key.size(), cursor.value().data(), cursor.value().size())
+        if has_job_key(store, cursor.key()) and _is_next(store, &cursor, &job, wanted):
+            claim = store.claims.of(Name(job.job_id.data, job.job_id.size))
+            if claim == CLAIM_OTHER:
+                set_text(busy, job.job_id.data, job.job_id.size)
+                break
+            if claim == CLAIM_NONE:
+                found.add().set(
+                    cursor.key().data(), cursor.key().size(), cursor.value().data(), cursor.value().size()
+                )
                 n -= 1
         cursor.step()
     return cursor.fault()
 
 
-cdef inline Fault scan_pending_any(Store* store, Wanted wanted, size_t n, List[Row]* found) noexcept nogil:
+cdef inline bint _is_next(Store* store, Cursor* cursor, View* job, Wanted wanted) noexcept nogil:
+    """Whether the row that the cursor stands on decodes, is due and is of a wanted kind."""
+    if not cursor.view(job).ok():
+        store.corrupt_rows.fetch_add(1)
+        return False
+    return not is_gated(job, wanted.now_us) and is_wanted(wanted.kinds, job.kind)
+
+
+cdef inline Fault scan_pending_any(
+    Store* store, Wanted wanted, size_t n, List[Row]* found, string* busy
+) noexcept nogil:
     """The same over all scopes: the rows that are first by priority, created_at and id."""
     cdef List[string] scopes
     cdef Fault fault = list_scopes(store, &scopes)
@@ -165,7 +190,9 @@ cdef inline Fault scan_pending_any(Store* store, Wanted wanted, size_t n, List[R
     for i in range(scopes.size()):
         if not fault.ok():
             return fault
-        fault = scan_pending(store, scopes.at(i).data(), wanted, n, found)
+        fault = scan_pending(store, scopes.at(i).data(), wanted, n, found, busy)
+        if busy.size() > 0:
+            return fault
         keep_first(found, n)
     return fault
 

@@ -18,6 +18,7 @@
 #include "fault.hpp"
 #include "fork.hpp"
 #include "owner_lock.hpp"
+#include "registry.hpp"
 #include "rows.hpp"
 #include "settings.hpp"
 #include "waiters.hpp"
@@ -36,39 +37,43 @@ class Store {
   Store() noexcept = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
+  ~Store() { Stores::of_process().forget(this); }
 
-  // Requires that the owner lock is held and the settings are final.
+  // Requires that the settings are final. The lock is released when the database cannot be opened.
   Fault open() noexcept {
     fork::watch();
-    rocksdb::Status status = database.open(settings);
-    if (!status.ok()) return Fault::read(status);
-    random_state_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
-    if (settings.durability == Durability::kGroup) syncer_ = std::thread([this] { sync_in_groups(); });
-    is_open_.store(true);
-    return Fault{};
+    if (!Stores::of_process().begin_open(this)) {
+      owner.release();
+      return Fault::of(Code::kClosed);
+    }
+    Fault fault = open_database();
+    Stores::of_process().end_open();
+    return fault;
   }
 
-  // Refuses new calls, wakes waiters, waits for calls under way, then releases everything in RocksDB's order. Only the
-  // first call does anything.
+  // Refuses new calls, wakes waiters, waits for calls under way, then releases everything in RocksDB's order. A call
+  // that is not the first only waits until the first is done.
   Fault close() noexcept {
-    {
-      std::lock_guard lock(mutex);
-      if (!is_open_.exchange(false)) return Fault{};
-      waiters.wake_all();
+    std::unique_lock lock(mutex);
+    if (phase_.load() != Phase::kOpen) {
+      left_.wait(lock, [this] { return phase_.load() != Phase::kClosing; });
+      return Fault{};
     }
-    stop_.notify_all();
-    if (syncer_.joinable()) syncer_.join();
-    {
-      std::unique_lock lock(mutex);
-      left_.wait(lock, [this] { return visits_.load() == 0; });
-    }
-    if (!has_failed_.load()) write_clock();
+    phase_.store(Phase::kClosing);
+    waiters.wake_all();
+    left_.wait(lock, [this] { return visits_.load() == 0; });
+    lock.unlock();
+    stop_syncing();
+    if (has_clock_.load() && !has_failed_.load()) write_clock();
     rocksdb::Status status = database.close();
     owner.release();
+    lock.lock();
+    phase_.store(Phase::kClosed);
+    left_.notify_all();
     return Fault::read(std::move(status));
   }
 
-  bool is_open() const noexcept { return is_open_.load(std::memory_order_relaxed); }
+  bool is_open() const noexcept { return phase_.load() == Phase::kOpen; }
 
   // Makes one batch durable as the settings say. After a failed write every later one is refused with the first cause:
   // the log's tail is then in doubt, and RocksDB with assertions may abort when it is synced or appended to again.
@@ -116,6 +121,7 @@ class Store {
   void restore_clock(uint64_t last_created_at, uint64_t seen_us) noexcept {
     last_created_at_.store(last_created_at);
     seen_us_.store(seen_us);
+    has_clock_.store(true);
   }
 
   // Rows that a scan met and could not decode, since the store was opened.
@@ -123,7 +129,21 @@ class Store {
 
  private:
   friend class Visit;
+  using Stores = Registry<Store>;
   static constexpr uint64_t kMaxTimeUs = INT64_MAX;
+  enum class Phase { kNew, kOpen, kClosing, kClosed };
+
+  Fault open_database() noexcept {
+    rocksdb::Status status = database.open(settings);
+    if (!status.ok()) {
+      owner.release();
+      return Fault::read(std::move(status));
+    }
+    random_state_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+    phase_.store(Phase::kOpen);
+    if (settings.durability == Durability::kGroup) syncer_ = std::thread([this] { sync_in_groups(); });
+    return Fault{};
+  }
 
   Fault failed() noexcept {
     std::lock_guard lock(failure_mutex_);
@@ -138,13 +158,23 @@ class Store {
   }
 
   void sync_in_groups() noexcept {
+    const auto pause = std::chrono::milliseconds(settings.group_sync_ms);
     std::unique_lock lock(sync_mutex_);
-    while (is_open_.load()) {
-      stop_.wait_for(lock, std::chrono::milliseconds(settings.group_sync_ms));
+    while (!stop_.wait_for(lock, pause, [this] { return is_stopping_; })) {
+      // Never after a failed write: the log's tail is in doubt then, and syncing it may abort the process.
       if (!is_dirty_.exchange(false) || has_failed_.load()) continue;
       const rocksdb::Status status = database.db()->SyncWAL();
       if (!status.ok()) remember_failure(status);
     }
+  }
+
+  void stop_syncing() noexcept {
+    {
+      std::lock_guard lock(sync_mutex_);
+      is_stopping_ = true;
+    }
+    stop_.notify_all();
+    if (syncer_.joinable()) syncer_.join();
   }
 
   void write_clock() noexcept {
@@ -155,13 +185,14 @@ class Store {
     (void)database.db()->Put(options, database.family(Family::kMeta), "clock", rocksdb::Slice(bytes, sizeof bytes));
   }
 
-  std::atomic<bool> is_open_{false};
+  std::atomic<Phase> phase_{Phase::kNew};
   std::atomic<int64_t> visits_{0};
-  std::condition_variable left_;
+  std::condition_variable left_;  // the last visit under a closing store, or the store itself, is gone
 
   std::atomic<uint64_t> last_created_at_{0};
   std::atomic<uint64_t> seen_us_{0};
   std::atomic<uint64_t> random_state_{0};
+  std::atomic<bool> has_clock_{false};  // the two above are what the store says, so they may be written back
 
   std::atomic<bool> has_failed_{false};
   std::mutex failure_mutex_;
@@ -171,6 +202,7 @@ class Store {
   std::mutex sync_mutex_;
   std::condition_variable stop_;
   std::atomic<bool> is_dirty_{false};
+  bool is_stopping_ = false;
 };
 
 // One call of a verb. While it lives, close() waits.
@@ -185,7 +217,7 @@ class Visit {
     if (fork::is_child()) return Fault::of(Code::kForked);
     store->visits_.fetch_add(1);
     store_ = store;
-    if (store->is_open_.load()) return Fault{};
+    if (store->is_open()) return Fault{};
     leave();
     return Fault::of(Code::kClosed);
   }
@@ -196,7 +228,7 @@ class Visit {
     Store* store = store_;
     store_ = nullptr;
     // The last one out of a store that is closing tells it. The mutex orders this against close() going to sleep.
-    if (store->visits_.fetch_sub(1) == 1 && !store->is_open_.load()) {
+    if (store->visits_.fetch_sub(1) == 1 && !store->is_open()) {
       std::lock_guard lock(store->mutex);
       store->left_.notify_all();
     }
@@ -204,5 +236,8 @@ class Visit {
 
   Store* store_ = nullptr;
 };
+
+// At the end of the process; see registry.hpp. Returns how many stores could not be closed well.
+inline size_t close_all_stores() noexcept { return Registry<Store>::of_process().end(); }
 
 }  // namespace telha

@@ -108,9 +108,15 @@ cdef extern from "claims.hpp" nogil:
         Name(const string& text) noexcept
 
 cdef extern from "claims.hpp" namespace "telha" nogil:
+    cdef enum Claim "telha::Claim":
+        CLAIM_NONE "telha::Claim::kNone"
+        CLAIM_LEASE "telha::Claim::kLease"
+        CLAIM_OTHER "telha::Claim::kOther"
+
     cdef cppclass Claims:
-        bint is_taken(Name name) noexcept
-        void take(Name name) noexcept
+        Claim of(Name name) noexcept
+        void take(Name name, Claim why) noexcept
+        void wait_for(Lock& lock, const string& name) noexcept
         size_t wait_and_take(Lock& lock, const vector[string]& names) noexcept
         void give_back(Name name) noexcept
 
@@ -157,6 +163,8 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         uint64_t last_seen_us() noexcept
         void see(int64_t now_us) noexcept
         void restore_clock(uint64_t last_created_at, uint64_t seen_us) noexcept
+
+    size_t close_all_stores() noexcept
 
     cdef cppclass Visit:
         Visit() noexcept

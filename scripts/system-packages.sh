@@ -31,7 +31,7 @@ fi
 
 if command -v dpkg-query >/dev/null; then
     case "$mode" in
-        system) need_package librocksdb-dev ;;
+        system) need_package librocksdb-dev; need ldb rocksdb-tools ;; # the tests read the store with ldb
         bundled) need cmake cmake; need_package liblz4-dev; need_package libzstd-dev ;;
         *) fail "TELHA_ROCKSDB is '$mode'; it must be system or bundled" ;;
     esac

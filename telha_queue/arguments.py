@@ -85,21 +85,26 @@ def whole(what: str, value: int, low: int, high: int) -> int:
     return value
 
 
-def span_us(what: str, secs: float, *, zero: bool) -> int:
-    """A span in seconds, as microseconds; at most ten years; 0 only if allowed."""
+def span_us(what: str, secs: float) -> int:
+    """A span in seconds, as microseconds; at most ten years."""
     if type(secs) is not int and type(secs) is not float:
         raise InvalidType(f"{what} is a number of seconds, not {type(secs).__name__}")
     if not 0 <= secs <= MAX_SECS:  # false for NaN as well
         raise InvalidArgument(f"{what} is from 0 to {MAX_SECS} seconds, not {secs}")
-    us = round(secs * 1_000_000)
-    if us == 0 and not zero:
-        raise InvalidArgument(f"{what} is more than 0 seconds, not {secs}")
+    return round(secs * 1_000_000)
+
+
+def ttl_us(lease_ttl_secs: float) -> int:
+    """The ttl of a lease, as microseconds; at least one of them."""
+    us = span_us("lease_ttl_secs", lease_ttl_secs)
+    if us == 0:
+        raise InvalidArgument(f"lease_ttl_secs is more than 0 seconds, not {lease_ttl_secs}")
     return us
 
 
 def heartbeat_us(lease_ttl_secs: float | None) -> int:
     """The ttl of a heartbeat; 0 stands for the one that the lease was taken for."""
-    return 0 if lease_ttl_secs is None else span_us("lease_ttl_secs", lease_ttl_secs, zero=False)
+    return 0 if lease_ttl_secs is None else ttl_us(lease_ttl_secs)
 
 
 def late(choice: str) -> bool:
@@ -127,7 +132,7 @@ def new_job(spec: JobSpec, max_payload_bytes: int, now_us: int) -> NewJob:
             raise InvalidArgument("give not_before or delay_secs, not both")
         whole("not_before", not_before, 0, now_us + _MAX_US)
     elif delay_secs is not None:
-        delay_us = span_us("delay_secs", delay_secs, zero=True)
+        delay_us = span_us("delay_secs", delay_secs)
         not_before = now_us + delay_us if delay_us else None
     return NewJob(
         name("kind", kind, MAX_KIND_BYTES),

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from telha_queue.errors import StoreForked
+
 Clock = Callable[[], int]
 """Returns microseconds since the Unix epoch."""
 
@@ -48,6 +50,15 @@ class GuardedClock:
         with self._lock:
             self._now_us = max(self._now_us, at_us)
         return self()
+
+
+class ForkedClock(GuardedClock):
+    """The clock of a queue in a forked child: every verb asks the time first, and learns that it may do nothing."""
+
+    __slots__ = ()
+
+    def __call__(self) -> int:
+        raise StoreForked
 
 
 def wall_us() -> int:

@@ -47,11 +47,11 @@ class _Settings(NamedTuple):
     durability: str = "sync"
     """What acknowledged means: "sync" on disk, "group" within `group_sync_ms`, "os" handed to the operating system."""
     group_sync_ms: int = 50
-    """Longest time an acknowledged write of mode "group" may be in memory only. 1 to 60,000."""
+    """Pause between two fsyncs of mode "group": a power cut takes at most this and one fsync. 1 to 60,000."""
     max_payload_bytes: int = 1024 * 1024
     """Largest payload and continuation accepted. At most 64 MiB."""
     memtable_bytes: int = 64 * 1024 * 1024
-    """RocksDB write buffer per column family that takes part in the hot path. At least 64 KiB."""
+    """RocksDB write buffer for the rows of jobs; the side rows have a quarter each. Two of each at a time. At least 64 KiB."""
     block_cache_bytes: int = 32 * 1024 * 1024
     """RocksDB block cache, shared by all column families."""
 

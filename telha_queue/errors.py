@@ -108,9 +108,15 @@ class StorageError(JobError):
 class StoreClosed(StorageError):
     """The queue was closed, by you or at interpreter exit."""
 
+    def __init__(self, message: str = "this queue is closed") -> None:
+        super().__init__(message)
+
 
 class StoreForked(StoreClosed):
     """This process was forked from one that had a queue open. Open queues after fork, or start workers with spawn."""
+
+    def __init__(self) -> None:
+        super().__init__("this process was forked from one that had a queue open; start workers with spawn instead")
 
 
 class StoreLocked(StorageError):
@@ -128,7 +134,7 @@ class StorageFull(StorageError):
 
 
 class CorruptionError(StorageError):
-    """Stored data is damaged, or records known to be durable are gone."""
+    """Stored data is damaged."""
 
 
 class CorruptRecord(CorruptionError):

@@ -6,21 +6,19 @@ tracing wrap themselves around the verbs.
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 from collections.abc import Iterable
-from types import TracebackType
 from uuid import UUID
-from weakref import WeakSet
 
 from telha_queue import arguments as check
 from telha_queue.blocking import Wanted, lease_within
-from telha_queue.clock import MAX_TIME_US, Clock, GuardedClock
+from telha_queue.clock import MAX_TIME_US, Clock, ForkedClock, GuardedClock
 from telha_queue.config import MAX_BATCH_JOBS, QueueConfig
 from telha_queue.engine import Engine, JobRecords, Outcomes, Token
-from telha_queue.errors import InvalidType
+from telha_queue.errors import InvalidType, StorageError
 from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
+from telha_queue.process import unwatch, watch
 from telha_queue.scope import Scope
 
 TYPE_CHECKING = False
@@ -53,7 +51,7 @@ class Queue:
         subscribe = getattr(clock, "subscribe", None)
         if subscribe is not None:
             subscribe(engine.wake)
-        _open_queues.add(self)
+        watch(self)
 
     @classmethod
     def open(
@@ -214,8 +212,7 @@ class Queue:
 
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
         """Give the job back unspent: no attempt is counted, and it is due after the delay."""
-        delay_us = check.span_us("delay_secs", delay_secs, zero=True)
-        return self._engine.release(check.token(lease), delay_us, self._now_us())
+        return self._engine.release(check.token(lease), check.span_us("delay_secs", delay_secs), self._now_us())
 
     # Operators
 
@@ -285,7 +282,7 @@ class Queue:
 
         Calling it again returns the reaper that runs.
         """
-        from telha_queue.reaper import Reaper
+        from telha_queue.reaper import Reaper  # and with it logging, which takes long to import
 
         with self._reaper_lock:
             if self._reaper is None:
@@ -302,15 +299,17 @@ class Queue:
         if reaper is not None:
             reaper.stop()
         self._engine.close()
-        _open_queues.discard(self)
+        unwatch(self)
 
     def __enter__(self) -> Queue:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, kind: object, *error: object) -> None:
+        try:
+            self.close()
+        except StorageError:
+            if kind is None:  # else the block's own error is the one that tells what went wrong
+                raise
 
     def _lease_one(
         self, scope: bytes | None, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float
@@ -322,20 +321,14 @@ class Queue:
         self, scope: bytes | None, n: int, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float
     ) -> JobRecords:
         wanted = Wanted(scope, n, check.kind_filter(kinds), check.worker(worker_id), self._ttl_us(ttl_secs))
-        wait_us = check.span_us("wait_secs", wait_secs, zero=True)
+        wait_us = check.span_us("wait_secs", wait_secs)
         return lease_within(wait_us, wanted, self._engine, self._now_us)
 
     def _ttl_us(self, lease_ttl_secs: float | None) -> int:
-        if lease_ttl_secs is None:
-            return self._lease_ttl_us
-        return check.span_us("lease_ttl_secs", lease_ttl_secs, zero=False)
+        return self._lease_ttl_us if lease_ttl_secs is None else check.ttl_us(lease_ttl_secs)
 
-
-_open_queues: WeakSet[Queue] = WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """Close what is still open while threads and the interpreter are there to do it in order."""
-    for queue in list(_open_queues):
-        queue.close()
+    def abandon(self) -> None:
+        """In a forked child: refuse every call, and touch no lock that a thread of the parent may hold. Internal."""
+        self._now_us = ForkedClock()
+        self._reaper_lock = threading.Lock()
+        self._reaper = None

@@ -134,7 +134,7 @@ def drain(
             return done
         try:
             handler(lease)
-        except Exception as error:  # whatever a handler raises is what is tested
+        except Exception as error:  # noqa: BLE001  # whatever a handler raises is what is tested
             done.append(queue.fail(lease, f"{type(error).__name__}: {error}"))
         else:
             done.append(queue.complete(lease))

@@ -1,4 +1,4 @@
-"""The memory engine: jobs in one sorted list of keys, for tests and as the oracle of the compiled engine.
+"""The memory engine: for the tests of programs that use a queue, and the oracle of the compiled engine.
 
 Written to be obviously right, not fast: the rows are what docs/format.md says, the plain scan over them is the order in
 which jobs are leased, and every move goes through `transitions.step`. One lock around every verb makes it atomic. It
@@ -7,22 +7,21 @@ knows no clock and nothing of disks; all is gone with the process.
 
 from __future__ import annotations
 
-import builtins
 import threading
 import time
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from heapq import merge
+from itertools import islice
 from secrets import randbits
 from uuid import UUID
 
-from telha_queue._codec import encode_key, encode_record, make_job_id
+from telha_queue._codec import encode_record, make_job_id
 from telha_queue.config import QueueConfig
-from telha_queue.engine import Capabilities, Kinds, NewJob, Token
-from telha_queue.errors import InvalidTransition, JobError, JobNotFound, LeaseConflict, StoreClosed
+from telha_queue.engine import Capabilities, JobRecords, Kinds, NewJob, Outcomes, ScopeKeys, Token
+from telha_queue.engines.sorted_rows import SortedRows
+from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
-from telha_queue.record import KEY_BYTES, RecordFields
+from telha_queue.record import RecordFields
 from telha_queue.scope import SCOPE_BYTES, Scope
 from telha_queue.transitions import MAX_TIME_US, Command, Policy, Refusal, Verb, step
 
@@ -30,35 +29,24 @@ ASIDE_BYTES = 4096
 """A payload longer than this is kept beside its record, as on disk."""
 _SIGNAL_SLICE_SECS = 0.05
 """Longest sleep of the main thread, which alone runs signal handlers."""
-_BEHIND_STATE = SCOPE_BYTES + 1
-"""Where in a key (priority, created_at, job_id) starts: the order of leasing over all scopes."""
-
-
-def random_id_bits() -> int:
-    """The 62 random bits of a job id."""
-    return randbits(62)
 
 
 class MemoryEngine:
-    """Stores jobs in this process's memory; see `engine.Engine` for what each verb means.
+    """Stores jobs in this process's memory; `engine.Engine` says what each verb means.
 
-    `id_bits` gives the random part of job ids; a test that wants to know them beforehand brings its own.
+    `id_bits(62)` gives the random bits of a job id; a test that wants to know ids beforehand brings its own.
     """
 
     capabilities = Capabilities(durable=False, single_owner=False)
 
-    def __init__(self, config: QueueConfig | None = None, *, id_bits: Callable[[], int] = random_id_bits) -> None:
+    def __init__(self, config: QueueConfig | None = None, *, id_bits: Callable[[int], int] = randbits) -> None:
         self._config = QueueConfig() if config is None else config
         self._id_bits = id_bits
         self._changed = threading.Condition()
         """The one lock; notified whenever the ticket grows or the engine closes."""
         self._ticket = 0
         self._is_open = True
-        self._keys: builtins.list[bytes] = []
-        """Every job's 58-byte key, sorted."""
-        self._rows: dict[bytes, RecordFields] = {}
-        self._key_of: dict[bytes, bytes] = {}
-        """Job id -> its key at present."""
+        self._rows = SortedRows()
         self._payloads: dict[bytes, bytes] = {}
         self._by_idempotency: dict[tuple[bytes, str], bytes] = {}
         self._last_created_us = 0
@@ -67,60 +55,52 @@ class MemoryEngine:
     # Verbs that store, in the order of the seam.
 
     def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
-        """Store one Pending job, or return the job that already has its idempotency key."""
         with self._locked():
             return self._enqueue(scope, job, now_us)
 
-    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> builtins.list[JobRecord]:
-        """Store many in one step, in order."""
+    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> JobRecords:
         with self._locked():
             return [self._enqueue(scope, job, now_us) for job in jobs]
 
     def lease_next(
         self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecord | None:
-        """Lease the first job that is due and wanted."""
         leased = self.lease_many(scope, 1, kinds, worker_id, ttl_us, now_us)
         return leased[0] if leased else None
 
     def lease_many(
         self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
-    ) -> builtins.list[JobRecord]:
+    ) -> JobRecords:
         """Lease the first n jobs that are due and wanted: the plain scan that defines the order."""
         command = Command(Verb.LEASE, worker_id=worker_id, ttl_us=ttl_us)
         with self._locked():
-            moves: builtins.list[tuple[bytes, RecordFields]] = []
-            for key in self._pending(scope):
+            moves: list[tuple[bytes, RecordFields]] = []
+            for key in self._rows.pending(scope):
                 if len(moves) >= n:
                     break
-                if not _wanted(self._rows[key].kind, kinds):
+                record = self._rows[key]
+                if not _wanted(record.kind, kinds):
                     continue
-                moved = step(self._rows[key], command, now_us, self._policy(self._rows[key].kind))
+                moved = step(record, command, now_us, self._policy(record.kind))
                 if isinstance(moved, RecordFields):
                     moves.append((key, moved))
             return [self._move(key, moved, now_us) for key, moved in moves]
 
     def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
-        """Move the deadline to now + ttl, never earlier than it is."""
         return self._fenced(token, Command(Verb.EXTEND, ttl_us=ttl_us), now_us)
 
     def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
-        """Keep a continuation while the lease lasts, and extend it."""
         return self._fenced(token, Command(Verb.CHECKPOINT, continuation=continuation, ttl_us=ttl_us), now_us)
 
     def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
-        """Add a line to the trail."""
         return self._fenced(token, Command(Verb.STATS, detail=detail), now_us)
 
     def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
-        """Finish the job."""
         return self._fenced(token, Command(Verb.COMPLETE, accept_late=accept_late), now_us)
 
-    def complete_many(
-        self, tokens: Sequence[Token], accept_late: bool, now_us: int
-    ) -> builtins.list[JobRecord | JobError]:
+    def complete_many(self, tokens: Sequence[Token], accept_late: bool, now_us: int) -> Outcomes:
         """Finish many, each token judged after those before it."""
-        outcomes: builtins.list[JobRecord | JobError] = []
+        outcomes: Outcomes = []
         with self._locked():
             for token in tokens:
                 try:
@@ -130,78 +110,56 @@ class MemoryEngine:
         return outcomes
 
     def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
-        """Count an attempt; back behind a gate, or Dead."""
         return self._fenced(token, Command(Verb.FAIL, detail=error, retryable=retryable), now_us)
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
-        """Give the job back unspent."""
         return self._fenced(token, Command(Verb.RELEASE, delay_us=delay_us), now_us)
 
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
-        """Put a Dead job back to Pending."""
         with self._locked():
             return self._apply(self._find(scope, job_id), Command(Verb.RETRY), now_us)
 
     def reap_expired(self, now_us: int) -> ReapReport:
-        """Take back every lease whose deadline, grace included, has passed."""
         reclaimed = 0
-        dead: builtins.list[DeadJob] = []
+        dead: list[DeadJob] = []
         with self._locked():
-            for scope in self._scopes():
-                for key in self._keys[slice(*self._span(scope + bytes([JobState.LEASED])))]:
-                    held = self._rows[key]
-                    moved = step(held, Command(Verb.REAP), now_us, self._policy(held.kind))
-                    if isinstance(moved, Refusal):
-                        continue
-                    self._move(key, moved, now_us)
-                    if moved.state == JobState.DEAD:
-                        dead.append(_dead_job(scope, held, moved))
-                    else:
-                        reclaimed += 1
+            for key in tuple(self._rows.keys(None, JobState.LEASED)):
+                held = self._rows[key]
+                moved = step(held, Command(Verb.REAP), now_us, self._policy(held.kind))
+                if isinstance(moved, Refusal):
+                    continue
+                self._move(key, moved, now_us)
+                if moved.state == JobState.DEAD:
+                    dead.append(_dead_job(key[:SCOPE_BYTES], held, moved))
+                else:
+                    reclaimed += 1
         return ReapReport(reclaimed, len(dead), tuple(dead))
 
     # Verbs that read.
 
     def get(self, scope: bytes, job_id: bytes) -> JobRecord:
-        """The job of that id in that scope."""
         with self._locked():
             return self._record(self._find(scope, job_id))
 
     def find(self, job_id: bytes) -> JobRecord:
-        """The job of that id in whatever scope."""
         with self._locked():
             return self._record(self._find(None, job_id))
 
     def list(
         self, scope: bytes | None, state: JobState | None, kinds: Kinds, limit: int, after: bytes | None
-    ) -> builtins.list[JobRecord]:
-        """Jobs in key order, those behind the key `after`."""
-        found: builtins.list[JobRecord] = []
+    ) -> JobRecords:
         with self._locked():
-            start = 0 if after is None else bisect_right(self._keys, after)
-            for prefix in self._prefixes(scope, state):
-                first, end = self._span(prefix)
-                for index in range(max(first, start), end):
-                    if len(found) >= limit:
-                        return found
-                    if _wanted(self._rows[self._keys[index]].kind, kinds):
-                        found.append(self._record(self._keys[index]))
-        return found
+            keys = self._rows.keys(scope, state, after or b"")
+            wanted = (key for key in keys if _wanted(self._rows[key].kind, kinds))
+            return [self._record(key) for key in islice(wanted, limit)]
 
     def counts(self, scope: bytes | None) -> dict[JobState, int]:
-        """Number of jobs per state."""
         with self._locked():
-            counts = dict.fromkeys(JobState, 0)
-            for state in JobState:
-                for prefix in self._prefixes(scope, state):
-                    first, end = self._span(prefix)
-                    counts[state] += end - first
-            return counts
+            return {state: self._rows.count(scope, state) for state in JobState}
 
-    def scopes(self) -> builtins.list[bytes]:
-        """The scopes that have a job, in key order."""
+    def scopes(self) -> ScopeKeys:
         with self._locked():
-            return builtins.list(self._scopes())
+            return self._rows.scopes()
 
     def last_seen_us(self) -> int:
         """The latest time at which a job was stored or moved."""
@@ -221,7 +179,7 @@ class MemoryEngine:
         It may have opened already, since the caller looked: leaving it out would let the caller sleep beside a job.
         """
         with self._locked():
-            rows = (self._rows[key] for key in self._pending(scope))
+            rows = (self._rows[key] for key in self._rows.pending(scope))
             gates = (row.not_before for row in rows if _wanted(row.kind, kinds))
             return min((gate for gate in gates if gate is not None), default=None)
 
@@ -248,9 +206,9 @@ class MemoryEngine:
         with self._changed:
             self._is_open = False
             self._changed.notify_all()
-            self._keys.clear()
-            for table in (self._rows, self._key_of, self._payloads, self._by_idempotency):
-                table.clear()
+            self._rows.clear()
+            self._payloads.clear()
+            self._by_idempotency.clear()
 
     # Below, but for the first two: called with the lock held.
 
@@ -272,11 +230,11 @@ class MemoryEngine:
     def _enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
         known = job.idempotency_key and self._by_idempotency.get((scope, job.idempotency_key))
         if known:
-            return self._record(self._key_of[known])
+            return self._record(self._find(scope, known))
         created_at = min(max(self._last_created_us + 1, now_us), MAX_TIME_US)
         aside = len(job.payload) > ASIDE_BYTES
         fields = RecordFields(
-            job_id=make_job_id(created_at, self._id_bits()),
+            job_id=make_job_id(created_at, self._id_bits(62)),
             kind=job.kind,
             payload=None if aside else job.payload,
             priority=job.priority,
@@ -293,7 +251,7 @@ class MemoryEngine:
             self._payloads[fields.job_id] = job.payload
         if job.idempotency_key is not None:
             self._by_idempotency[scope, job.idempotency_key] = fields.job_id
-        return self._put(scope, fields, max(created_at, now_us))
+        return self._stored(self._rows.put(scope, fields), created_at)
 
     def _fenced(self, token: Token, command: Command, now_us: int) -> JobRecord:
         held = command._replace(worker_id=token.worker_id, lease_generation=token.lease_generation)
@@ -314,18 +272,11 @@ class MemoryEngine:
         raise InvalidTransition(job_id, verb=command.verb.name.lower(), state=record.state)
 
     def _move(self, key: bytes, moved: RecordFields, now_us: int) -> JobRecord:
-        """Delete the old row, put the new one."""
-        del self._rows[key]
-        del self._keys[bisect_left(self._keys, key)]
-        return self._put(key[:SCOPE_BYTES], moved, now_us)
+        return self._stored(self._rows.move(key, moved), now_us)
 
-    def _put(self, scope: bytes, fields: RecordFields, seen_us: int) -> JobRecord:
-        key = encode_key(scope, fields.state, fields.priority, fields.created_at, fields.job_id)
-        insort(self._keys, key)
-        self._rows[key] = fields
-        self._key_of[fields.job_id] = key
-        self._last_seen_us = max(self._last_seen_us, seen_us)
-        if fields.state == JobState.PENDING:
+    def _stored(self, key: bytes, at_us: int) -> JobRecord:
+        self._last_seen_us = max(self._last_seen_us, at_us)
+        if self._rows[key].state == JobState.PENDING:
             self._grow_ticket()
         return self._record(key)
 
@@ -335,38 +286,13 @@ class MemoryEngine:
 
     def _find(self, scope: bytes | None, job_id: bytes) -> bytes:
         """The key of that job. A job of another scope is not found, like one that does not exist."""
-        key = self._key_of.get(job_id)
+        key = self._rows.find(job_id)
         if key is None or scope not in (None, key[:SCOPE_BYTES]):
             raise JobNotFound(UUID(bytes=job_id))
         return key
 
     def _record(self, key: bytes) -> JobRecord:
         return JobRecord(key, encode_record(self._rows[key]), self._load_payload)
-
-    def _pending(self, scope: bytes | None) -> Iterator[bytes]:
-        """Keys of Pending jobs in the order in which they are leased."""
-        runs = [self._run(prefix) for prefix in self._prefixes(scope, JobState.PENDING)]
-        return merge(*runs, key=lambda key: key[_BEHIND_STATE:])
-
-    def _run(self, prefix: bytes) -> Iterator[bytes]:
-        return (self._keys[index] for index in range(*self._span(prefix)))
-
-    def _prefixes(self, scope: bytes | None, state: JobState | None) -> Iterator[bytes]:
-        """What the keys of that scope, or all, in that state, or any, start with; in key order."""
-        for key in self._scopes() if scope is None else (scope,):
-            yield key if state is None else key + bytes([state])
-
-    def _scopes(self) -> Iterator[bytes]:
-        index = 0
-        while index < len(self._keys):
-            scope = self._keys[index][:SCOPE_BYTES]
-            yield scope
-            index = self._span(scope)[1]
-
-    def _span(self, prefix: bytes) -> tuple[int, int]:
-        """First index and end of the keys that start with a prefix."""
-        first = bisect_left(self._keys, prefix)
-        return first, bisect_right(self._keys, prefix.ljust(KEY_BYTES, b"\xff"), first)
 
     def _policy(self, kind: str) -> Policy:
         """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""

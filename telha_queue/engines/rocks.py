@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from telha_queue._rocks import Store, build_info
+from telha_queue._rocks import Store, build_info, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
 from telha_queue.errors import InvalidPath, InvalidType
@@ -15,6 +15,8 @@ __all__ = ["RocksEngine", "build_info"]
 LOCK_NAME = "telha.lock"
 """Held by the owner; its presence marks a directory as a queue. See docs/format.md."""
 MAX_PATH_BYTES = 1024
+MODE = 0o700
+"""Of the directory: its files are readable by others, so nobody else may enter."""
 
 
 class RocksEngine(Store):
@@ -28,6 +30,7 @@ class RocksEngine(Store):
 
         Raises InvalidPath before any file is made when the path is not a queue and cannot become one.
         """
+        refuse_in_child()
         where = _checked(path)
         made = _prepare(where, create)
         return cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, made or create)
@@ -38,10 +41,15 @@ def _checked(path: str | os.PathLike[str]) -> str:
         raise InvalidType(f"a queue path is a str or a path, not {type(path).__name__}")
     where = os.fspath(path)
     if not isinstance(where, str) or not where or "\0" in where:
-        raise InvalidPath(f"not a usable path: {where!r}")
-    if len(os.fsencode(where)) > MAX_PATH_BYTES:
-        raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes: {where[:64]!r}...")
-    return where
+        raise InvalidPath(f"not a usable path: {where!r:.200}")
+    try:
+        size_bytes = len(os.fsencode(where))
+    except UnicodeEncodeError:
+        raise InvalidPath(f"not a usable path: {where!r:.200}") from None
+    if size_bytes > MAX_PATH_BYTES:
+        raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes: {where!r:.64}...")
+    # Without the "/" or "/." at its end, which would have a symbolic link followed before it is seen.
+    return os.path.normpath(where) if where.endswith(("/", "/.")) else where
 
 
 def _prepare(where: str, create: bool) -> bool:
@@ -62,18 +70,19 @@ def _prepare(where: str, create: bool) -> bool:
         names = os.listdir(where)
     except OSError as error:
         raise InvalidPath(f"{where}: {error.strerror}") from None
-    if LOCK_NAME in names:
+    if LOCK_NAME in names and (create or "CURRENT" in names):  # RocksDB makes CURRENT last
         return False
-    if names:
+    if names and LOCK_NAME not in names:
         raise InvalidPath(f"{where}: holds files that are not a queue's")
     if not create:
         raise InvalidPath(f"{where}: there is no queue here")
+    os.chmod(where, MODE)
     return False
 
 
 def _make(where: str) -> bool:
     try:
-        os.mkdir(where, 0o700)
+        os.mkdir(where, MODE)
     except FileNotFoundError:
         raise InvalidPath(f"{where}: its parent directory does not exist") from None
     except OSError as error:

@@ -83,7 +83,7 @@ CALLS = {
     ),
     "leases": ({"None": None, "int": 5, "one bad": [None]}, lambda q, _, bad: q.complete_many(bad)),
     "generation": (
-        {name: bad for name, bad in BAD_WHOLES.items()} | {"2^64": 2**64},
+        BAD_WHOLES | {"2^64": 2**64},
         lambda q, lease, bad: q.complete(Lease(ACME, lease.job_id, "w", bad)),
     ),
     "holder": (BAD_NAMES | {"long": "w" * 129}, lambda q, lease, bad: q.complete(Lease(ACME, lease.job_id, bad, 1))),

@@ -69,6 +69,22 @@ def test_an_extension_counts_from_now(queue, clock, lease):
     assert queue.extend(lease, lease_ttl_secs=400.5).lease_deadline == clock() + 400_500_000
 
 
+def test_a_heartbeat_extends_by_what_the_lease_was_taken_for(queue, clock):
+    queue.enqueue(ACME, "embed")
+    lease = queue.lease_next(ACME, worker_id="w", lease_ttl_secs=7.5)
+    for heartbeat in (
+        queue.extend,
+        lambda job: queue.checkpoint(job, b"x"),
+        lambda job: queue.extend_any(job.job_id, "w", 1),
+    ):
+        clock.advance(secs=5)
+        assert heartbeat(lease).lease_deadline == clock() + 7_500_000
+    queue.release(lease)
+    lease = queue.lease_next(ACME, worker_id="w")
+    clock.advance(secs=5)
+    assert queue.extend(lease).lease_deadline == clock() + 300_000_000
+
+
 def test_an_extension_never_shortens_the_lease(queue, lease):
     assert queue.extend(lease, lease_ttl_secs=1).lease_deadline == lease.lease_deadline
     assert queue.checkpoint(lease, b"x", lease_ttl_secs=1).lease_deadline == lease.lease_deadline

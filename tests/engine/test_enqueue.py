@@ -82,6 +82,12 @@ def test_a_payload_of_any_size_comes_back(queue, size_bytes):
         assert record.payload_bytes == size_bytes
 
 
+def test_only_a_payload_over_4096_bytes_stands_beside_its_record(queue):
+    within, beside = (queue.enqueue(ACME, "embed", bytes(size_bytes)) for size_bytes in (4096, 4097))
+    assert len(within.value) > 4096
+    assert len(beside.value) < 200
+
+
 def test_a_payload_that_changes_afterwards_is_kept_as_it_was(queue):
     payload = bytearray(b"before")
     job = queue.enqueue(ACME, "embed", payload)

@@ -63,7 +63,7 @@ class Lives(RuleBasedStateMachine):
         self.engine = engines.open(CONFIG)
         self.queue = Queue(self.engine, CONFIG, self.clock)
         self.bits: list[int] = []
-        self.memory = MemoryEngine(CONFIG, id_bits=lambda: self.bits.pop(0))
+        self.memory = MemoryEngine(CONFIG, id_bits=lambda _: self.bits.pop(0))
         self.oracle = Queue(self.memory, CONFIG, self.clock)
         self.generations: dict[UUID, int] = {}
 

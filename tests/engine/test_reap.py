@@ -35,6 +35,8 @@ def test_an_expired_lease_is_taken_back_at_its_deadline_and_not_before(queue, cl
     assert (job.reaped_worker_id, job.lease_generation, job.payload) == ("w1", 1, b"x")
     assert job.not_before == clock() + 10_000_000
     assert job.events[-1][:3] == (clock(), "reaped", "w1")
+    clock.advance(secs=10)
+    assert queue.lease_next(ACME, worker_id="w2").reaped_worker_id is None
 
 
 def test_the_grace_comes_on_top_of_the_deadline(make_queue, clock):

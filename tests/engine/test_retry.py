@@ -49,12 +49,21 @@ def test_a_retried_job_is_back_in_its_place(queue, dead):
 
 
 def test_crashes_before_the_retry_do_not_make_it_poison(queue, clock):
-    job = queue.enqueue(ACME, "embed", max_attempts=1)
-    clock.set_us(queue.lease_next(ACME, worker_id="w").lease_deadline)
-    queue.reap_expired()
-    assert queue.get(ACME, job.job_id).dead_reason == "poison"
+    job = queue.enqueue(ACME, "embed", max_attempts=2)
+
+    def crash():
+        clock.set_us(queue.lease_next(ACME, worker_id="w").lease_deadline)
+        queue.reap_expired()
+        clock.advance(secs=10)
+        return queue.get(ACME, job.job_id)
+
+    crash()
+    assert crash().dead_reason == "poison"
     queue.retry(ACME, job.job_id)
-    assert queue.fail(queue.lease_next(ACME, worker_id="w"), "error").dead_reason == "attempts"
+    queue.fail(queue.lease_next(ACME, worker_id="w"), "error")
+    clock.advance(secs=10)
+    dead = crash()
+    assert (dead.attempts, dead.crashes, dead.dead_reason) == (2, 1, "attempts")
 
 
 def pending(queue, clock):

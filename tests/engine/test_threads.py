@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections import Counter
 
 import pytest
@@ -133,6 +135,43 @@ def test_a_worker_presumed_dead_cannot_submit_while_others_go_on(queue, clock, t
     assert first + second == 400
     with refused(queue, LeaseConflict):
         queue.complete(abandoned[0])
+
+
+def test_no_waiter_misses_a_job_that_comes_as_it_falls_asleep(queue, together):
+    def produce():
+        return [queue.enqueue(ACME, f"kind:{n % 3}").job_id for n in range(600)]
+
+    def consume(kind):
+        return [queue.lease_next(ACME, kind, worker_id="w", wait_secs=60).job_id for _ in range(100)]
+
+    consumers = [lambda kind=f"kind:{n % 3}": consume(kind) for n in range(6)]
+    jobs, *leased = together(produce, *consumers)
+    assert sorted(job_id for part in leased for job_id in part) == sorted(jobs)
+
+
+@pytest.mark.parametrize("wait_secs", [0, 10])
+def test_a_submit_that_is_refused_hides_no_job_from_others(queue, together, wait_secs):
+    first, _ = queue.enqueue_many(ACME, [JobSpec("embed")] * 2)
+    stale = queue.lease_next(ACME, worker_id="dead")
+    queue.release(stale)
+    is_over = threading.Event()
+
+    def submit_stale():
+        while not is_over.is_set():
+            assert all(isinstance(refusal, LeaseConflict) for refusal in queue.complete_many([stale] * 20))
+
+    def work():
+        started = time.monotonic()
+        try:
+            for _ in range(300):
+                lease = queue.lease_next(ACME, worker_id="alive", wait_secs=wait_secs)
+                assert lease.job_id == first.job_id
+                queue.release(lease)
+        finally:
+            is_over.set()
+        return time.monotonic() - started
+
+    assert together(work, submit_stale)[0] < 10
 
 
 def test_everything_at_once_leaves_exact_numbers(queue, clock, together):

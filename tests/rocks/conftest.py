@@ -13,7 +13,11 @@ from typing import Any
 
 import pytest
 
+from telha_queue import build_info
+
 ROOT = Path(__file__).resolve().parents[2]
+HERE = str(Path(__file__).parent)
+sys.path.append(HERE)  # lets the tests of this folder share modules, which pytest's importlib mode does not by itself
 PATIENCE_SECS = 30
 """Catches a hang, and judges no speed."""
 
@@ -34,7 +38,27 @@ Child = Callable[..., "subprocess.Popen[str]"]
 def environment() -> dict[str, str]:
     """What a child gets: this source tree, no settings from outside, and a stack trace when it dies of a signal."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TELHA_")}
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1"}
+    return {**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}", "PYTHONFAULTHANDLER": "1"}
+
+
+@pytest.fixture
+def run_and_kill() -> Callable[[list[object], int], list[str]]:
+    """run_and_kill(command, lines): run Python until it has written so many lines, kill -9 it; all that it wrote."""
+
+    def run(command: list[object], lines: int) -> list[str]:
+        words = [sys.executable, *map(str, command)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment()) as child:
+            assert child.stdout is not None
+            told = []
+            while len(told) < lines:
+                told.append(child.stdout.readline())
+                assert told[-1], f"it ended by itself with {child.wait()}"
+            child.kill()
+            told += child.stdout.readlines()
+            assert child.wait() == -signal.SIGKILL
+        return [line for line in told if line.endswith("\n")]  # the last one may be cut
+
+    return run
 
 
 @pytest.fixture
@@ -54,7 +78,10 @@ def start(path: Path) -> Iterator[Child]:
     yield run
     for child in started:
         kill_group(child)
-        child.communicate()
+        child.wait()
+        for stream in (child.stdin, child.stdout, child.stderr):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()  # type: ignore[union-attr]
 
 
 def kill_group(child: subprocess.Popen[str]) -> None:
@@ -75,6 +102,7 @@ def ended(start: Child) -> Callable[..., list[str]]:
             os.killpg(child.pid, signal.SIGABRT)  # faulthandler then says where it hangs, in its children too
             pytest.fail(f"the child hangs\n{''.join(child.communicate())}")
         assert child.returncode == code, f"ended with {child.returncode}, not {code}\n{out}\n{err}"
+        assert "Fatal" not in err, err
         if complaint is not None:
             assert err.strip().endswith(complaint) if complaint else not err, err
         return out.splitlines()
@@ -120,11 +148,14 @@ class Ldb:
 
 @pytest.fixture
 def ldb(path: Path) -> Ldb:
-    """RocksDB's own tool on the queue of this test."""
+    """RocksDB's own tool on the queue of this test; skips when it is too old to read what this build writes."""
     try:
-        subprocess.run(["ldb", "--version"], capture_output=True, check=True)
+        told = subprocess.run(["ldb", "--version"], capture_output=True, text=True, check=True).stdout
     except FileNotFoundError:
         pytest.fail("RocksDB's tool `ldb` is missing: install Debian's package rocksdb-tools")
+    tool, built = told.split()[-1], str(build_info()["rocksdb"])
+    if int(tool.partition(".")[0]) < int(built.partition(".")[0]):
+        pytest.skip(f"ldb {tool} is older than the RocksDB {built} that wrote the files")
     return Ldb(path)
 
 

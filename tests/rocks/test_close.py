@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gc
 import threading
-from uuid import UUID
 
 import pytest
+from queue_verbs import ACME, verbs
 
 from telha_queue.config import QueueConfig
-from telha_queue.errors import StoreClosed
+from telha_queue.engines.rocks import RocksEngine
+from telha_queue.errors import StoreClosed, StoreLocked
 from telha_queue.job import JobSpec, JobState
 from telha_queue.queue import Queue
 from telha_queue.scope import Scope
 
-ACME = Scope.named("acme")
 QUICK = QueueConfig(durability="os")
 LARGE = b"x" * 5000
 PATIENCE_SECS = 60
@@ -24,35 +24,6 @@ PATIENCE_SECS = 60
 def queue(path):
     with Queue.open(path, QUICK) as queue:
         yield queue
-
-
-def verbs(queue, lease):
-    """Every verb, with arguments that are good."""
-    return {
-        "enqueue": lambda: queue.enqueue(ACME, "x"),
-        "enqueue_many": lambda: queue.enqueue_many(ACME, [JobSpec("x")]),
-        "lease_next": lambda: queue.lease_next(ACME, worker_id="w"),
-        "lease_next_any": lambda: queue.lease_next_any(worker_id="w"),
-        "lease_next and wait": lambda: queue.lease_next(ACME, worker_id="w", wait_secs=3600),
-        "lease_many": lambda: queue.lease_many(ACME, 3, worker_id="w"),
-        "extend": lambda: queue.extend(lease),
-        "extend_any": lambda: queue.extend_any(lease.job_id, "w", 1),
-        "checkpoint": lambda: queue.checkpoint(lease, b"here"),
-        "stats": lambda: queue.stats(lease, "half"),
-        "complete": lambda: queue.complete(lease),
-        "complete_many": lambda: queue.complete_many([lease]),
-        "fail": lambda: queue.fail(lease, "error"),
-        "release": lambda: queue.release(lease),
-        "retry": lambda: queue.retry(ACME, lease.job_id),
-        "get": lambda: queue.get(ACME, lease.job_id),
-        "find": lambda: queue.find(lease.job_id),
-        "find_leased_any": lambda: queue.find_leased_any(lease.job_id),
-        "list": lambda: queue.list(),
-        "counts": lambda: queue.counts(),
-        "scopes": lambda: queue.scopes(),
-        "reap_expired": lambda: queue.reap_expired(),
-        "payload": lambda: lease.payload,
-    }
 
 
 VERBS = sorted(verbs(None, None))
@@ -98,8 +69,8 @@ def test_a_reaper_can_be_asked_for_on_a_closed_queue_and_ends_by_itself(queue):
 
 @pytest.mark.parametrize("durability", ["sync", "group", "os"])
 def test_threads_at_work_see_store_closed_and_nothing_else(path, together, durability):
-    for _ in range(5):
-        queue = Queue.open(path, QueueConfig(durability=durability, memtable_bytes=65536))
+    for n in range(5):
+        queue = Queue.open(path.with_name(f"queue{n}"), QueueConfig(durability=durability, memtable_bytes=65536))
         queue.enqueue_many(ACME, [JobSpec("x", LARGE)] * 50)
         lease = queue.lease_next(ACME, worker_id="w")
         under_way = threading.Barrier(17)
@@ -146,10 +117,11 @@ def test_close_wakes_those_who_wait(queue, together):
 
     def wait(scope):
         looked.wait(PATIENCE_SECS)
-        with pytest.raises(StoreClosed):
-            if scope is None:
+        if scope is None:
+            with pytest.raises(StoreClosed):
                 queue.lease_next_any("nothing", worker_id="w", wait_secs=3600)
-            else:
+        else:
+            with pytest.raises(StoreClosed):
                 queue.lease_many(scope, 5, worker_id="w", wait_secs=3600)
 
     def close():
@@ -184,6 +156,22 @@ def test_closing_from_many_threads_and_the_reaper_ends(path, together):
             queue.counts()
 
 
+def test_group_mode_has_its_syncing_thread_while_open_and_close_does_not_wait_for_its_pause(ended):
+    program = """
+def threads():
+    return len(os.listdir("/proc/self/task"))
+def open_new(name, durability):
+    return Queue.open(f"{PATH}-{name}", QueueConfig(durability=durability, group_sync_ms=60_000))
+with open_new("first", "os"):
+    without = threads()  # RocksDB's own
+for n in range(100):
+    with open_new(n, "group") as queue:
+        assert threads() > without
+        queue.enqueue(ACME, "x")
+"""
+    ended(program)
+
+
 def test_an_unclosed_queue_that_is_garbage_gives_its_directory_back(path):
     for n in range(5):
         queue = Queue.open(path, QUICK)
@@ -202,6 +190,16 @@ def test_a_record_outlives_its_garbage_queue_and_can_still_load_its_payload(path
     assert record.payload == LARGE
     del record
     gc.collect()
+    Queue.open(path, QUICK).close()
+
+
+def test_an_engine_is_opened_once_and_keeps_its_directory(path):
+    engine = RocksEngine.open(path, QUICK)
+    with pytest.raises(Exception, match="already"):
+        engine.__init__(bytes(path), bytes(path / "telha.lock"), QUICK, True)
+    with pytest.raises(StoreLocked):
+        RocksEngine.open(path, QUICK)
+    engine.close()
     Queue.open(path, QUICK).close()
 
 
@@ -239,6 +237,4 @@ def test_counts_attempts_and_order_are_the_same_after_each_of_20_reopenings(path
         queue = Queue.open(path, QUICK, clock)
         assert (rows(queue), queue.counts(), queue.scopes()) == before
     assert all(queue.complete(lease).state == JobState.COMPLETED for lease in held)
-    with pytest.raises(LookupError):
-        queue.get(ACME, UUID(int=1))
     queue.close()

@@ -1,8 +1,6 @@
-"""Fork: a forked child may use no queue and harms none; everything that starts processes properly works."""
+"""Fork: a forked child may use no queue and harms none, whatever the threads of its parent were doing."""
 
 from __future__ import annotations
-
-import fcntl
 
 import pytest
 
@@ -10,6 +8,7 @@ from telha_queue.config import QueueConfig
 from telha_queue.queue import Queue
 
 FORKED = """
+from queue_verbs import verbs
 def in_child(work):
     '''Fork; the child says how `work` ends and leaves through os._exit. Returns what it said.'''
     read, write = os.pipe()
@@ -28,39 +27,9 @@ def in_child(work):
     assert os.waitpid(pid, 0)[1] == 0
     return told.decode()
 
-def refusals(queue, lease):
-    '''Every verb, with arguments that are good.'''
-    id = lease.job_id
-    return {
-        "enqueue": lambda: queue.enqueue(ACME, "x"),
-        "enqueue_many": lambda: queue.enqueue_many(ACME, [JobSpec("x")]),
-        "lease_next": lambda: queue.lease_next(ACME, worker_id="w"),
-        "lease_next wait": lambda: queue.lease_next(ACME, worker_id="w", wait_secs=3600),
-        "lease_next_any": lambda: queue.lease_next_any(worker_id="w"),
-        "lease_many": lambda: queue.lease_many(ACME, 2, worker_id="w"),
-        "extend": lambda: queue.extend(lease),
-        "extend_any": lambda: queue.extend_any(id, "w", 1),
-        "checkpoint": lambda: queue.checkpoint(lease, b"here"),
-        "stats": lambda: queue.stats(lease, "half"),
-        "complete": lambda: queue.complete(lease),
-        "complete_many": lambda: queue.complete_many([lease]),
-        "fail": lambda: queue.fail(lease, "error"),
-        "release": lambda: queue.release(lease),
-        "retry": lambda: queue.retry(ACME, id),
-        "get": lambda: queue.get(ACME, id),
-        "find": lambda: queue.find(id),
-        "find_leased_any": lambda: queue.find_leased_any(id),
-        "list": lambda: queue.list(),
-        "counts": lambda: queue.counts(),
-        "scopes": lambda: queue.scopes(),
-        "reap_expired": lambda: queue.reap_expired(),
-        "payload": lambda: lease.payload,
-        "open": lambda: Queue.open(PATH + "-of-the-child", QUICK),
-        "open again": lambda: Queue.open(PATH, QUICK),
-    }
-
 def refuse_all(queue, lease, say):
-    for verb, call in refusals(queue, lease).items():
+    opening = {"open": lambda: Queue.open(PATH + "-of-the-child", QUICK), "open again": lambda: Queue.open(PATH, QUICK)}
+    for verb, call in {**verbs(queue, lease), **opening}.items():
         try:
             call()
             say(verb, "was not refused")
@@ -204,56 +173,3 @@ say("ready")
     with Queue.open(path, QueueConfig(durability="os")) as queue:
         assert sum(queue.counts().values()) == 1
     child.stdin.close()
-
-
-def test_a_process_that_never_opened_a_queue_may_fork_and_open_one_in_the_child(ended, path):
-    program = """
-pid = os.fork()
-if pid == 0:
-    with Queue.open(PATH, QueueConfig(durability="os", memtable_bytes=65536)) as queue:
-        for _ in range(100):
-            queue.enqueue(ACME, "x", b"y" * 4000)
-else:
-    assert os.waitpid(pid, 0)[1] == 0
-    with Queue.open(PATH, QUICK) as queue:
-        assert queue.counts()[JobState.PENDING] == 100
-"""
-    ended(program)
-
-
-def test_subprocesses_run_while_a_queue_is_open_and_do_not_inherit_its_lock(ended, path):
-    program = """
-import subprocess
-with Queue.open(PATH, QUICK) as queue:
-    for more in ({}, {"close_fds": False}, {"preexec_fn": lambda: None}, {"start_new_session": True}):
-        subprocess.run(["true"], check=True, **more)
-        queue.enqueue(ACME, "x")
-    sleeper = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
-assert queue.lease_next is not None
-with Queue.open(PATH, QUICK) as queue:  # the sleeper lives, and holds nothing
-    assert queue.counts()[JobState.PENDING] == 4
-sleeper.communicate()
-"""
-    ended(program)
-
-
-def test_multiprocessing_spawn_works_while_a_queue_is_open(ended, path):
-    program = """
-import multiprocessing, operator
-from multiprocessing import get_context
-with Queue.open(PATH, QUICK) as queue:
-    queue.enqueue(ACME, "x")
-    with get_context("spawn").Pool(2) as pool:
-        assert pool.map(operator.neg, [1, 2, 3]) == [-1, -2, -3]
-    queue.enqueue(ACME, "y")
-    assert queue.counts()[JobState.PENDING] == 2
-"""
-    ended(program)
-
-
-def test_the_lock_file_is_free_for_others_once_the_queue_is_closed(path):
-    with Queue.open(path, QueueConfig(durability="os")):
-        with (path / "telha.lock").open() as lock, pytest.raises(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with (path / "telha.lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,117 @@
+"""The process that test_kill.py kills: threads that use every verb and tell, line by line, what was acknowledged.
+
+Lines: `opening`, `open`, then per call `<thread> try <verb> <detail>` before it and `<thread> ok <verb> [key value]...`
+(hex) after it returned, or `<thread> no <verb>` when it was refused. One thread has at most one call under way.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+
+from telha_queue import JobSpec, JobState, Queue, QueueConfig, Scope
+from telha_queue.errors import InvalidTransition, LeaseConflict
+
+SCOPES = (Scope.SYSTEM, Scope.named("acme"), Scope.named("other"))
+MAX_OPEN_JOBS = 400
+one_line_at_a_time = threading.Lock()
+
+
+def tell(*words: object) -> None:
+    line = (" ".join(map(str, words)) + "\n").encode()
+    with one_line_at_a_time:
+        while line:
+            line = line[os.write(1, line) :]
+
+
+class Caller:
+    """One thread's calls, each told before and after."""
+
+    def __init__(self, queue: Queue, name: str, seed: str) -> None:
+        self.queue = queue
+        self.name = name
+        self.random = random.Random(seed)
+        self.run = seed
+        self.count = 0
+
+    def call(self, verb, *words, detail="-", **more):
+        tell(self.name, "try", verb, detail)
+        try:
+            result = getattr(self.queue, verb)(*words, **more)
+        except (LeaseConflict, InvalidTransition):
+            tell(self.name, "no", verb)
+            return None
+        jobs = result if isinstance(result, list) else [result] if hasattr(result, "key") else []
+        tell(self.name, "ok", verb, *(f"{job.key.hex()} {job.value.hex()}" for job in jobs))
+        return result
+
+    def produce(self) -> None:
+        while True:
+            self.count += 1
+            scope, kind = self.random.choice(SCOPES), f"{self.run}:{self.name}:{self.count}"
+            payload = self.random.randbytes(5000 if self.count % 9 == 0 else 60)
+            if self.count % 8 == 0:
+                self.call("enqueue_many", scope, [JobSpec(kind, payload)] * 5, detail=kind)
+                continue
+            self.call(
+                "enqueue",
+                scope,
+                kind,
+                payload,
+                detail=kind,
+                priority=self.random.choice((0, 128, 255)),
+                delay_secs=0.001 if self.count % 7 == 0 else None,
+                idempotency_key=kind if self.count % 2 else None,
+            )
+            while self.count % 16 == 0 and self.open_jobs() > MAX_OPEN_JOBS:
+                self.work_once()
+
+    def open_jobs(self) -> int:
+        return self.queue.counts()[JobState.PENDING]
+
+    def work(self) -> None:
+        while True:
+            self.work_once()
+
+    def work_once(self) -> None:
+        ttl_secs = self.random.choice((0.001, 300, 300))
+        scope = self.random.choice(SCOPES)
+        if self.random.random() < 0.1:
+            leases = self.call("lease_many", scope, 4, worker_id=self.name, lease_ttl_secs=ttl_secs)
+            self.call("complete_many", leases) if leases else None  # none is refused: nobody reaps within 300 s
+            return
+        lease = self.call("lease_next", scope, worker_id=self.name, lease_ttl_secs=ttl_secs, wait_secs=0.01)
+        if lease is None:
+            return
+        for _ in range(self.random.randrange(4)):
+            verb = self.random.choice(("extend", "extend", "checkpoint", "stats"))
+            words = {"extend": (), "checkpoint": (self.random.randbytes(50),), "stats": ("half way",)}[verb]
+            self.call(verb, lease, *words)
+        end = self.random.choice(("complete", "complete", "fail", "bury", "release", "abandon"))
+        if end == "bury":
+            self.call("fail", lease, "hopeless", retryable=False)
+        elif end != "abandon":
+            self.call(end, lease, *(("error",) if end == "fail" else ()))
+
+    def operate(self) -> None:
+        while True:
+            self.call("reap_expired")
+            for dead in self.queue.list(state=JobState.DEAD, limit=5):
+                self.call("retry", dead.scope, dead.job_id)
+
+
+def main(path: str, durability: str, seed: str) -> None:
+    tell("opening")
+    settings = QueueConfig(durability=durability, memtable_bytes=65536, backoff_base_secs=0, max_attempts=3)
+    queue = Queue.open(path, settings)
+    tell("open")
+    for n in range(6):
+        caller = Caller(queue, f"t{n}", f"{seed}.{n}")
+        job = (caller.produce, caller.produce, caller.work, caller.work, caller.work, caller.operate)[n]
+        threading.Thread(target=job).start()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,40 @@
+"""Every verb of a queue, with arguments that are good: for tests of queues that must refuse them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from telha_queue.job import JobRecord, JobSpec
+from telha_queue.queue import Queue
+from telha_queue.scope import Scope
+
+ACME = Scope.named("acme")
+
+
+def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
+    """By name. The lease is of a job whose payload stands in a row of its own."""
+    return {
+        "enqueue": lambda: queue.enqueue(ACME, "x"),
+        "enqueue_many": lambda: queue.enqueue_many(ACME, [JobSpec("x")]),
+        "lease_next": lambda: queue.lease_next(ACME, worker_id="w"),
+        "lease_next_any": lambda: queue.lease_next_any(worker_id="w"),
+        "lease_next and wait": lambda: queue.lease_next(ACME, "none", worker_id="w", wait_secs=3600),
+        "lease_many": lambda: queue.lease_many(ACME, 3, worker_id="w"),
+        "extend": lambda: queue.extend(lease),
+        "extend_any": lambda: queue.extend_any(lease.job_id, "w", 1),
+        "checkpoint": lambda: queue.checkpoint(lease, b"here"),
+        "stats": lambda: queue.stats(lease, "half way"),
+        "complete": lambda: queue.complete(lease),
+        "complete_many": lambda: queue.complete_many([lease]),
+        "fail": lambda: queue.fail(lease, "error"),
+        "release": lambda: queue.release(lease),
+        "retry": lambda: queue.retry(ACME, lease.job_id),
+        "get": lambda: queue.get(ACME, lease.job_id),
+        "find": lambda: queue.find(lease.job_id),
+        "find_leased_any": lambda: queue.find_leased_any(lease.job_id),
+        "list": lambda: queue.list(),
+        "counts": lambda: queue.counts(),
+        "scopes": lambda: queue.scopes(),
+        "reap_expired": lambda: queue.reap_expired(),
+        "payload": lambda: lease.payload,
+    }
