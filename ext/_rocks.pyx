@@ -30,7 +30,7 @@ from move cimport Move, move_jobs
 from reap cimport Reaped, reap
 from rocksdb cimport PinnableSlice
 from scan cimport Kinds, Wanted
-from store cimport Fault, List, Outcome, Row, Visit, close_all_stores, is_child
+from store cimport Fault, List, Outcome, Row, Visit, close_all_stores, is_child, watch
 from store cimport Store as CoreStore
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 
@@ -49,6 +49,9 @@ cdef extern from "rocksdb/version.h":
 cdef extern from *:
     const char* ROCKSDB_MODE "TELHA_ROCKSDB_MODE"
     bint ROCKSDB_ASSERTS "TELHA_ROCKSDB_ASSERTS"
+
+if watch() != 0:
+    raise MemoryError("no room for a fork handler")
 
 # Ctrl-C is noticed by the main thread between two slices of a wait.
 cdef int64_t SIGNAL_SLICE_US = 50_000

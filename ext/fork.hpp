@@ -20,6 +20,7 @@ namespace telha::fork {
 // the child may not allocate. Stores beyond it are still guarded; only their copies are not dropped.
 inline constexpr size_t kTrackedLocks = 256;
 inline std::array<std::atomic<int>, kTrackedLocks> tracked_locks{};  // descriptor + 1; 0 is a free slot
+inline std::atomic<bool> opened{false};
 inline std::atomic<bool> child{false};
 
 // RocksDB's static destructors join threads that a forked child does not have: they hang or crash it. So the child ends
@@ -30,7 +31,7 @@ inline void end_without_destructors(int status, void*) noexcept {
 }
 
 inline void in_child() noexcept {
-  if (child.exchange(true, std::memory_order_relaxed)) return;
+  if (!opened.load(std::memory_order_relaxed) || child.exchange(true, std::memory_order_relaxed)) return;
   (void)::on_exit(end_without_destructors, nullptr);
   for (auto& slot : tracked_locks) {
     const int stored = slot.exchange(0, std::memory_order_relaxed);
@@ -41,11 +42,11 @@ inline void in_child() noexcept {
 // Whether stores are out of bounds in this process. Cheap enough for every call.
 inline bool is_child() noexcept { return child.load(std::memory_order_relaxed); }
 
-// Called before a store is opened; the handler stays for the life of the process.
-inline void watch() noexcept {
-  static const int installed = ::pthread_atfork(nullptr, nullptr, in_child);
-  (void)installed;
-}
+// Called once, when the module is loaded: a process that forks while its first store is being opened is watched too.
+inline int watch() noexcept { return ::pthread_atfork(nullptr, nullptr, in_child); }
+
+// Called before a store is opened. From then on the process has what a fork would tear.
+inline void note_open() noexcept { opened.store(true, std::memory_order_relaxed); }
 
 inline void track_lock(int descriptor) noexcept {
   for (auto& slot : tracked_locks) {

@@ -41,7 +41,7 @@ class Store {
 
   // Requires that the settings are final. The lock is released when the database cannot be opened.
   Fault open() noexcept {
-    fork::watch();
+    fork::note_open();
     if (!Stores::of_process().begin_open(this)) {
       owner.release();
       return Fault::of(Code::kClosed);

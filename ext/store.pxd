@@ -172,6 +172,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
 
 cdef extern from "fork.hpp" namespace "telha::fork" nogil:
     bint is_child() noexcept
+    int watch() noexcept
 
 
 cdef inline Slice slice_of(const string& text) noexcept nogil:

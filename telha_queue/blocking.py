@@ -31,14 +31,15 @@ def lease_within(wait_us: int, wanted: Wanted, engine: Engine, now_us: Clock) ->
     while True:
         # Taken before the look, so that whatever becomes ready after the look ends the sleep below at once.
         ticket = engine.ready_ticket(wanted.scope)
-        leased = _lease_now(wanted, engine, now_us())
+        looked_us = now_us()
+        leased = _lease_now(wanted, engine, looked_us)
         left_us = (give_up_ns - time.monotonic_ns()) // 1000
         if leased or left_us <= 0:
             return leased
-        seen_us = now_us()
-        due_us = engine.next_due_us(wanted.scope, wanted.kinds, seen_us)
+        # As of the look: a gate that has opened since is one to look at again, not one to forget.
+        due_us = engine.next_due_us(wanted.scope, wanted.kinds, looked_us)
         if due_us is not None:
-            left_us = min(left_us, max(due_us - seen_us, 1))
+            left_us = min(left_us, max(due_us - looked_us, 1))
         engine.wait_ready(wanted.scope, wanted.kinds, ticket, left_us)
 
 

@@ -51,7 +51,7 @@ class _Settings(NamedTuple):
     max_payload_bytes: int = 1024 * 1024
     """Largest payload and continuation accepted. At most 64 MiB."""
     memtable_bytes: int = 64 * 1024 * 1024
-    """RocksDB write buffer for the rows of jobs; the side rows have a quarter each. Two of each at a time. At least 64 KiB."""
+    """RocksDB write buffer of the jobs, of which there may be two; side rows have a quarter each. At least 64 KiB."""
     block_cache_bytes: int = 32 * 1024 * 1024
     """RocksDB block cache, shared by all column families."""
 

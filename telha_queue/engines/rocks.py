@@ -76,7 +76,7 @@ def _prepare(where: str, create: bool) -> bool:
         raise InvalidPath(f"{where}: holds files that are not a queue's")
     if not create:
         raise InvalidPath(f"{where}: there is no queue here")
-    os.chmod(where, MODE)
+    os.chmod(where, mode & MODE)  # an empty directory that was given to us: closed to others, not opened to us
     return False
 
 
