@@ -228,9 +228,8 @@ cdef class Store:
         return self._record(&row)
 
     def load_payload(self, bytes job_id not None):
-        """The payload that stands in a row of its own; `JobRecord.payload` asks for it."""
         cdef const char* c_job_id = job_id
-        cdef Visit visit
+        cdef Visit visit  # outlives the payload, which may pin a block of the store
         cdef PinnableSlice payload
         cdef Fault fault
         with nogil:
@@ -336,7 +335,6 @@ cdef class Store:
 
     @property
     def corrupt_rows(self):
-        """How often a scan has met a row that does not decode, since the store was opened."""
         return self._c.corrupt_rows.load()
 
     def close(self):
@@ -365,7 +363,6 @@ cdef class Store:
 
 
 cdef int raise_for(Fault* fault) except -1:
-    """Raise what a fault of a whole call stands for; faults of single jobs name the job."""
     if not fault.ok():
         raise error_of(fault, None, 0)
     return 0

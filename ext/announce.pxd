@@ -61,6 +61,7 @@ cdef inline Fault ready_ticket(Store* store, const char* scope, uint64_t* ticket
     if fault.ok():
         lock = Lock(store.mutex)
         ticket[0] = store.waiters.ticket(scope)
+        lock.unlock()
     return fault
 
 
@@ -71,3 +72,4 @@ cdef inline void wake_all(Store* store) noexcept nogil:
     if visit.enter(store).ok():
         lock = Lock(store.mutex)
         store.waiters.wake_all()
+        lock.unlock()

@@ -97,12 +97,9 @@ class Database {
   static uint64_t memtable_bytes(Family family, const Settings& settings) noexcept {
     constexpr uint64_t kLeast = 64 << 10;
     switch (family) {
-      case Family::kJobs:
-        return settings.memtable_bytes;
-      case Family::kMeta:
-        return kLeast;
-      default:
-        return std::max(settings.memtable_bytes / 4, kLeast);
+      case Family::kJobs: return settings.memtable_bytes;
+      case Family::kMeta: return kLeast;
+      default: return std::max(settings.memtable_bytes / 4, kLeast);
     }
   }
 

@@ -24,7 +24,8 @@ inline std::atomic<bool> opened{false};
 inline std::atomic<bool> child{false};
 
 // RocksDB's static destructors join threads that a forked child does not have: they hang or crash it. So the child ends
-// as it would have, with the same status and its streams flushed, but without running them. Handlers run last one first.
+// as it would have, with the same status and its streams flushed, but without running them. Handlers run last one
+// first.
 inline void end_without_destructors(int status, void*) noexcept {
   std::fflush(nullptr);
   ::_exit(status);

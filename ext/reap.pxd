@@ -10,8 +10,6 @@ from record cimport View
 from rocksdb cimport PinnableSlice, WriteBatch
 from scan cimport Cursor, has_job_key, list_scopes
 from store cimport (
-    CLAIM_NONE,
-    CLAIM_OTHER,
     CODE_NOT_FOUND,
     JOBS,
     Fault,
@@ -87,30 +85,26 @@ cdef inline Fault _reap_scope(
 cdef inline Fault _reap_batch(
     Store* store, List[string]* expired, int64_t now_us, Reaped* counts, List[Row]* dead_rows
 ) noexcept nogil:
-    """Reap jobs that the walk saw expired, as they are now: under their claims, each is read again.
-
-    A job whose claim is taken has a verb at work on it, so its worker is alive: the next pass will see.
-    """
-    cdef List[string] claimed
+    """Reap jobs that the walk saw expired, as they are now: under their claims, each is read again."""
+    cdef List[string] names
     cdef List[Row] moved
     cdef WriteBatch batch
     cdef Lock lock
     cdef size_t i
     cdef Fault fault
-    lock = Lock(store.mutex)
     for i in range(expired.size()):
-        if store.claims.of(Name(expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES)) == CLAIM_NONE:
-            store.claims.take(Name(expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES), CLAIM_OTHER)
-            claimed.add()[0] = expired.at(i)[0]
+        set_text(names.add(), expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES)
+    lock = Lock(store.mutex)
+    store.claims.wait_and_take(lock, names.items())
     lock.unlock()
-    for i in range(claimed.size()):
+    for i in range(expired.size()):
         if fault.ok():
-            fault = _reap_one(store, claimed.at(i), now_us, &batch, counts, &moved, dead_rows)
+            fault = _reap_one(store, expired.at(i), now_us, &batch, counts, &moved, dead_rows)
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(&batch)
     lock.lock()
-    for i in range(claimed.size()):
-        store.claims.give_back(Name(claimed.at(i).data() + JOB_ID_AT, JOB_ID_BYTES))
+    for i in range(names.size()):
+        store.claims.give_back(Name(names.at(i)[0]))
     if fault.ok():
         for i in range(moved.size()):
             announce_row(store, moved.at(i))

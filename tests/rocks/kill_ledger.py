@@ -6,6 +6,7 @@ from collections import Counter
 
 from telha_queue.job import JobRecord, JobState
 from telha_queue.queue import Queue
+from telha_queue.scope import Scope
 
 # The events that a call which was under way at the kill may have left without an acknowledgement.
 LEAVES = {
@@ -117,10 +118,9 @@ class Ledger:
         assert len(set(created)) == len(created)
 
 
-def whole(queue: Queue, *where: object) -> list[JobRecord]:
+def whole(queue: Queue, scope: Scope | None = None, state: JobState | None = None) -> list[JobRecord]:
     """All jobs, page by page."""
-    scope, state = (*where, None, None)[:2]
     found: list[JobRecord] = []
-    while page := queue.list(scope, state=state, limit=1000, after=found[-1] if found else None):  # type: ignore[arg-type]
+    while page := queue.list(scope, state=state, limit=1000, after=found[-1] if found else None):
         found += page
     return found

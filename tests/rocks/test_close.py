@@ -134,7 +134,7 @@ def test_close_wakes_those_who_wait(queue, together):
 
 
 def test_whoever_closes_finds_the_directory_free_when_close_returns(path, together):
-    for _ in range(20):
+    for _ in range(10):
         queue = Queue.open(path, QueueConfig(durability="os", memtable_bytes=65536))
         queue.enqueue_many(ACME, [JobSpec("x", LARGE)] * 20)
         reopened = threading.Lock()
@@ -164,7 +164,7 @@ def open_new(name, durability):
     return Queue.open(f"{PATH}-{name}", QueueConfig(durability=durability, group_sync_ms=60_000))
 with open_new("first", "os"):
     without = threads()  # RocksDB's own
-for n in range(100):
+for n in range(50):
     with open_new(n, "group") as queue:
         assert threads() > without
         queue.enqueue(ACME, "x")
