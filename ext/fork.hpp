@@ -12,8 +12,12 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 namespace telha::fork {
+
+// Held by a fork, and by whoever takes or drops a lock file: no child is born with a descriptor that is not tracked.
+inline std::mutex locks_mutex;
 
 // An open lock file stays locked for as long as any copy of its descriptor is open, so the child must drop its copies,
 // or a forked worker would keep the directory locked after its parent has died. Fixed size: the handler that runs in
@@ -31,7 +35,11 @@ inline void end_without_destructors(int status, void*) noexcept {
   ::_exit(status);
 }
 
+inline void before_fork() noexcept { locks_mutex.lock(); }
+inline void in_parent() noexcept { locks_mutex.unlock(); }
+
 inline void in_child() noexcept {
+  locks_mutex.unlock();
   if (!opened.load(std::memory_order_relaxed) || child.exchange(true, std::memory_order_relaxed)) return;
   (void)::on_exit(end_without_destructors, nullptr);
   for (auto& slot : tracked_locks) {
@@ -44,7 +52,7 @@ inline void in_child() noexcept {
 inline bool is_child() noexcept { return child.load(std::memory_order_relaxed); }
 
 // Called once, when the module is loaded: a process that forks while its first store is being opened is watched too.
-inline int watch() noexcept { return ::pthread_atfork(nullptr, nullptr, in_child); }
+inline int watch() noexcept { return ::pthread_atfork(before_fork, in_parent, in_child); }
 
 // Called before a store is opened. From then on the process has what a fork would tear.
 inline void note_open() noexcept { opened.store(true, std::memory_order_relaxed); }

@@ -11,7 +11,7 @@
 
 #include <cerrno>
 #include <charconv>
-#include <string>
+#include <mutex>
 
 #include "fork.hpp"
 
@@ -27,6 +27,7 @@ class OwnerLock {
   // Takes the lock: 0, or an errno. EWOULDBLOCK means that somebody else holds it; owner_pid() then tells who, 0 when
   // that cannot be told.
   int acquire(const char* path) noexcept {
+    const std::lock_guard lock(fork::locks_mutex);
     if (descriptor_ >= 0) return EALREADY;
     descriptor_ = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor_ < 0) return errno;
@@ -43,7 +44,9 @@ class OwnerLock {
   }
 
   void release() noexcept {
-    if (descriptor_ < 0 || fork::is_child()) return;
+    if (fork::is_child()) return;
+    const std::lock_guard lock(fork::locks_mutex);
+    if (descriptor_ < 0) return;
     fork::untrack_lock(descriptor_);
     ::close(descriptor_);
     descriptor_ = -1;

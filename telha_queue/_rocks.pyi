@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from typing_extensions import disjoint_base
+
 from telha_queue.config import QueueConfig
 from telha_queue.engine import JobRecords, Kinds, NewJob, Outcomes, ScopeKeys, Token
 from telha_queue.job import JobRecord, JobState, ReapReport
 
+@disjoint_base
 class Store:
     def __init__(self, path: bytes, lock_path: bytes, config: QueueConfig, create: bool) -> None: ...
     def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord: ...

@@ -29,8 +29,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 def job_id(opened: Callable[..., Queue], kill_job: Callable[..., object]) -> UUID:
     """A dead job with a hostile error and a kind too long for its column."""
     with opened() as queue:
-        job: UUID = kill_job(queue, HOSTILE, kind="ingest:" + "markdown" * 10, scope=ACME).job_id  # type: ignore[attr-defined]
-    return job
+        dead = kill_job(queue, HOSTILE, kind="ingest:" + "markdown" * 10, scope=ACME)
+        return dead.job_id  # type: ignore[attr-defined, no-any-return]
 
 
 def on_terminal(start: Start, *words: object, **environ: str) -> str:

@@ -1,5 +1,6 @@
 """Importing the queue is cheap: it loads nothing heavy, and no RocksDB until a directory is opened."""
 
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,9 @@ HEAVY = ("click", "rich", "dataclasses", "logging", "grpc", "msgpack", "inspect"
 
 def fresh(program: str) -> str:
     """Run a program in an interpreter that has loaded nothing else, and return what it printed."""
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    # With compiled modules, as every installation has them: the standard library's are.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env)
     return run.stdout.strip()
 
 
