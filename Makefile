@@ -14,7 +14,7 @@ BUNDLED := $(if $(filter bundled,$(TELHA_ROCKSDB)),rocksdb)
 .PHONY: help build demo test lint format rocksdb wheel clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The environment and what pip puts in it change rarely, so they are stamps. The extension is compiled before the
 # editable install (which adds `telha`) because pip would bury a message about a missing header.
@@ -40,6 +40,33 @@ demo: build ## Ingest a folder of real files: make demo [DOCS=folder] [ARGS=...]
 
 test: build ## Run every test: make test [ARGS="tests/unit -k keys"]
 	@$(PY) -m pytest $(ARGS)
+
+.venv/.peers: .venv/.installed
+	@$(PIP) install --no-build-isolation --editable ".[peers]"
+	@touch $@
+
+.PHONY: bench-peers
+bench-peers: export TELHA_ROCKSDB = bundled
+bench-peers: rocksdb build .venv/.peers ## Measure it beside other queues, 5 minutes: make bench-peers [ARGS=--smoke]
+	@bench/peers/servers.sh
+	@$(PY) -m bench.peers $(ARGS)
+
+.venv/.bench: .venv/.installed
+	@$(PIP) install --no-build-isolation --editable ".[bench]"
+	@touch $@
+
+# Figures and counts are for the bundled RocksDB: these link it, and a later `make build` links the system's again.
+.PHONY: bench bench-check bench-pytest
+bench bench-check bench-pytest: export TELHA_ROCKSDB = bundled
+bench: rocksdb build ## Measure against RocksDB alone, write docs/performance.md: make bench [ARGS="--only flat --quick"]
+	@$(PY) -m bench $(ARGS)
+
+bench-check: rocksdb build ## Compare instruction counts with bench/counts.json: make bench-check [ARGS=--update]
+	@PYTHON=$(PYTHON) $(SYSTEM) bundled valgrind
+	@$(PY) -m bench.counts $(ARGS)
+
+bench-pytest: rocksdb build .venv/.bench ## The verbs one by one, with pytest-benchmark
+	@$(PY) -m pytest bench $(ARGS)
 
 lint: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 lint: build .venv/.lint build/werror/done ## Check style, types, stubs, layers and the generated C++
@@ -67,8 +94,9 @@ rocksdb: ## Build the bundled RocksDB, once, in a cache outside this folder (abo
 	@scripts/build-rocksdb.sh >/dev/null
 
 wheel: rocksdb .venv/.installed ## Build a wheel with the bundled RocksDB inside, in dist/
-	@rm -rf build/lib* build/bdist* # setuptools would pack whatever an earlier build left there
-	@TELHA_ROCKSDB=bundled $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .
+	@rm -rf build/wheel/lib* build/wheel/bdist* # setuptools would pack whatever an earlier build left there
+	@TELHA_ROCKSDB=bundled TELHA_BUILD=build/wheel $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .
+	@ls -t dist/telha_queue-*.whl | head -n 1
 
 clean: ## Remove everything that the other targets made here; the RocksDB cache stays
 	rm -rf .venv build dist *.egg-info telha_queue/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis

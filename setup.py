@@ -3,6 +3,7 @@
 TELHA_ROCKSDB=system|bundled      which RocksDB to link; bundled is what scripts/build-rocksdb.sh built
 TELHA_SANITIZE=address,undefined  instrument the extensions
 TELHA_WERROR=1                    C++ and Cython warnings are errors
+TELHA_BUILD=build                 where to compile; a directory of its own leaves what is compiled elsewhere in force
 TELHA_ANNOTATE=1                  write Cython's annotated listings to build/annotate/
 """
 
@@ -21,8 +22,9 @@ MODE = os.environ.get("TELHA_ROCKSDB") or "system"
 SANITIZE = os.environ.get("TELHA_SANITIZE", "")
 WERROR = os.environ.get("TELHA_WERROR") == "1"
 ANNOTATE = os.environ.get("TELHA_ANNOTATE") == "1"
+BUILD = os.environ.get("TELHA_BUILD") or "build"
+GENERATED = "build/annotate" if ANNOTATE else "build/werror" if WERROR else f"{BUILD}/cython"
 ROCKSDB_SCRIPT = "scripts/build-rocksdb.sh"
-BUILD = "build/annotate" if ANNOTATE else "build/werror" if WERROR else "build/cython"
 
 DIRECTIVES = {
     "language_level": 3,
@@ -100,13 +102,14 @@ class BuildExt(build_ext):
         Options.warning_errors = WERROR
         generated = cythonize(
             [Extension(ext.name, ext.sources, language="c++") for ext in self.extensions], include_path=["ext"],
-            build_dir=BUILD, compiler_directives=DIRECTIVES, annotate=ANNOTATE, force=ANNOTATE or WERROR, quiet=True,
+            build_dir=GENERATED, compiler_directives=DIRECTIVES, annotate=ANNOTATE, force=ANNOTATE or WERROR,
+            quiet=True,
         )  # fmt: skip
         # Cython copies headers beside its output, where they would be a second copy that "#pragma once" cannot see.
-        for header in Path(BUILD).rglob("*.hpp"):
+        for header in Path(GENERATED).rglob("*.hpp"):
             header.unlink()
         # Written only when it changes: the extensions depend on it, so another mode or flag recompiles them.
-        configuration = Path(BUILD, "configuration.txt")
+        configuration = Path(GENERATED, "configuration.txt")
         text = f"{CXX} {FLAGS} {LINK_FLAGS} {rocks}\n"
         if not configuration.exists() or configuration.read_text() != text:
             configuration.parent.mkdir(parents=True, exist_ok=True)
@@ -127,4 +130,8 @@ def extension(name: str) -> Extension:
 
 
 if __name__ == "__main__":
-    setup(ext_modules=[extension("_codec"), extension("_rocks")], cmdclass={"build_ext": BuildExt})
+    setup(
+        ext_modules=[extension("_codec"), extension("_rocks")],
+        cmdclass={"build_ext": BuildExt},
+        options={"build": {"build_base": BUILD}},
+    )

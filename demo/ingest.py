@@ -28,7 +28,6 @@ DOCUMENTS = Path("/usr/share/doc")
 QUEUE = Path(__file__).resolve().parents[1] / "build" / "demo-queue"
 
 LIBRARY, ARCHIVE = Scope.named("library"), Scope.named("archive")
-SCOPES = {"library": LIBRARY, "archive": ARCHIVE, "system": Scope.SYSTEM}
 
 CONFIG = QueueConfig(
     durability="group",  # all writers share an fsync every 50 ms, which is quick on any disk
@@ -76,7 +75,7 @@ def ingest(queue: Queue, documents: list[Document], poisoned: PoisonedFile) -> R
     dead = repair(queue, poisoned)
     secs = progress.watch()
     story = Story(files, secs, abandoned, submit_late(queue, abandoned[0]), suspect.job_id, dead)
-    return Report(queue, SCOPES, story, work)
+    return Report(queue, story, work)
 
 
 def plan(queue: Queue, documents: list[Document], poisoned: PoisonedFile) -> JobRecord:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from work import Ingestion
 
-from telha_queue import JobRecord, JobState, Queue, Scope
+from telha_queue import JobRecord, JobState, Queue
 from telha_queue.errors import LeaseConflict
 
 PAGE_JOBS = 1000
@@ -35,11 +35,11 @@ class Story(NamedTuple):
 class Report:
     """Reads every job once, when it is built; prints and judges after that."""
 
-    def __init__(self, queue: Queue, scopes: dict[str, Scope], story: Story, work: Ingestion) -> None:
+    def __init__(self, queue: Queue, story: Story, work: Ingestion) -> None:
         self._story = story
         self._work = work
-        self._names = {scope: name for name, scope in scopes.items()}
-        self._counts = {name: queue.counts(scope) for name, scope in scopes.items()}
+        self._names = {scope: str(scope) for scope in queue.scopes()}  # the store knows them by name
+        self._counts = {name: queue.counts(scope) for scope, name in self._names.items()}
         self._jobs = {job.job_id: job for job in every_job(queue)}
         self._events = Counter(event.transition for job in self._jobs.values() for event in job.events)
         self._kinds = Counter(job.kind.partition(":")[0] for job in self._jobs.values())

@@ -7,13 +7,12 @@ inputs are borrowed from Python objects that the caller holds, so nothing is cop
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
-from libcpp.string cimport string
 
 from announce cimport ready_ticket, wait_ready, wake_all
-from browse cimport ANY_STATE, STATES, Page, count_jobs, find_scopes, list_jobs
+from browse cimport ANY_STATE, STATES, Page, count_jobs, list_jobs
 from convert cimport (
     bytes_of,
-    chars_or_null,
+    bytes_or_null,
     command_of,
     read_config,
     read_kinds,
@@ -22,15 +21,19 @@ from convert cimport (
     text_bytes,
 )
 from enqueue cimport NewJob, enqueue
-from faults cimport error_of, forked, lock_error, open_error
+from faults cimport error_of, forked, lock_error, open_error, raise_for
+from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
 from lease cimport due_after, lease
 from lookup cimport read_job, read_payload
 from meta cimport restore
 from move cimport Move, move_jobs
+from names cimport find_scopes, name_scope
 from reap cimport Reaped, reap
+from record cimport Bytes
+from results cimport counts_of, report_of, scopes_of
 from rocksdb cimport PinnableSlice
-from scan cimport Kinds, Wanted
-from store cimport Fault, List, Outcome, Row, Visit, close_all_stores, is_child, watch
+from scan cimport Wanted
+from store cimport Fault, Kinds, List, Outcome, Row, Visit, close_all_stores, is_child, watch
 from store cimport Store as CoreStore
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 
@@ -39,7 +42,6 @@ import sys
 import threading
 
 from telha_queue._codec import JobRecord
-from telha_queue.job import DeadJob, JobState, ReapReport
 
 cdef extern from "rocksdb/version.h":
     int ROCKSDB_MAJOR
@@ -94,6 +96,14 @@ cdef class Store:
             self._c.close()
             del self._c
 
+    def name_scope(self, bytes scope not None, str name not None):
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
+        cdef Bytes c_name = text_bytes(name)
+        cdef Fault fault
+        with nogil:
+            fault = name_scope(self._c, c_scope, c_name)
+        raise_for(&fault)
+
     def enqueue(self, bytes scope not None, job not None, int64_t now_us):
         cdef NewJob c_job
         read_new_job(job, &c_job)
@@ -106,7 +116,7 @@ cdef class Store:
         return self._enqueue(scope, c_jobs.at(0), c_jobs.size(), now_us)
 
     cdef list _enqueue(self, bytes scope, const NewJob* jobs, size_t n, int64_t now_us):
-        cdef const char* c_scope = scope
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef List[Outcome] out
         cdef Fault fault
         with nogil:
@@ -124,7 +134,7 @@ cdef class Store:
         return self._lease(scope, n, kinds, worker_id, ttl_us, now_us)
 
     cdef list _lease(self, bytes scope, size_t n, tuple kinds, str worker_id, int64_t ttl_us, int64_t now_us):
-        cdef const char* c_scope = chars_or_null(scope)
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef Kinds c_kinds
         cdef Wanted wanted
         cdef Command command = command_of(LEASE)
@@ -191,8 +201,8 @@ cdef class Store:
 
     def retry(self, bytes scope not None, bytes job_id not None, int64_t now_us):
         cdef Move move
-        move.scope = scope
-        move.job_id = job_id
+        move.scope = bytes_or_null(scope, SCOPE_BYTES)
+        move.job_id = bytes_or_null(job_id, JOB_ID_BYTES)
         move.command = command_of(RETRY)
         return self._move_one(&move, now_us, job_id)
 
@@ -217,8 +227,8 @@ cdef class Store:
         return self._find(None, job_id)
 
     cdef object _find(self, bytes scope, bytes job_id):
-        cdef const char* c_scope = chars_or_null(scope)
-        cdef const char* c_job_id = job_id
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
+        cdef const char* c_job_id = bytes_or_null(job_id, JOB_ID_BYTES)
         cdef Row row
         cdef Fault fault
         with nogil:
@@ -228,7 +238,7 @@ cdef class Store:
         return self._record(&row)
 
     def load_payload(self, bytes job_id not None):
-        cdef const char* c_job_id = job_id
+        cdef const char* c_job_id = bytes_or_null(job_id, JOB_ID_BYTES)
         cdef Visit visit  # outlives the payload, which may pin a block of the store
         cdef PinnableSlice payload
         cdef Fault fault
@@ -244,10 +254,10 @@ cdef class Store:
         cdef List[Outcome] out
         cdef Fault fault
         read_kinds(kinds, &c_kinds)
-        page.scope = chars_or_null(scope)
+        page.scope = bytes_or_null(scope, SCOPE_BYTES)
         page.state = ANY_STATE if state is None else state
         page.kinds = &c_kinds
-        page.after = chars_or_null(after)
+        page.after = bytes_or_null(after, KEY_BYTES)
         page.limit = limit
         with nogil:
             fault = list_jobs(self._c, &page, &out)
@@ -255,7 +265,7 @@ cdef class Store:
         return self._records(&out)
 
     def counts(self, bytes scope):
-        cdef const char* c_scope = chars_or_null(scope)
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef uint64_t[STATES] counted
         cdef int i
         cdef Fault fault
@@ -264,16 +274,15 @@ cdef class Store:
         with nogil:
             fault = count_jobs(self._c, c_scope, counted)
         raise_for(&fault)
-        return {state: counted[<int>state] for state in JobState}
+        return counts_of(counted)
 
     def scopes(self):
-        cdef List[string] found
-        cdef size_t i
+        cdef List[Row] found
         cdef Fault fault
         with nogil:
             fault = find_scopes(self._c, &found)
         raise_for(&fault)
-        return [PyBytes_FromStringAndSize(found.at(i).data(), found.at(i).size()) for i in range(found.size())]
+        return scopes_of(&found)
 
     def reap_expired(self, int64_t now_us):
         cdef Reaped counts
@@ -284,11 +293,10 @@ cdef class Store:
         with nogil:
             fault = reap(self._c, now_us, &counts, &dead)
         raise_for(&fault)
-        told = tuple([dead_job(self._record(dead.at(i))) for i in range(dead.size())])
-        return ReapReport(counts.reclaimed, counts.dead, told, counts.corrupt)
+        return report_of(&counts, [self._record(dead.at(i)) for i in range(dead.size())])
 
     def ready_ticket(self, bytes scope):
-        cdef const char* c_scope = chars_or_null(scope)
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef uint64_t ticket = 0
         cdef Fault fault
         with nogil:
@@ -297,7 +305,7 @@ cdef class Store:
         return ticket
 
     def next_due_us(self, bytes scope, tuple kinds, int64_t now_us):
-        cdef const char* c_scope = chars_or_null(scope)
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef Kinds c_kinds
         cdef Wanted wanted
         cdef int64_t due_us = INT64_MAX
@@ -311,7 +319,7 @@ cdef class Store:
         return None if due_us == INT64_MAX else due_us
 
     def wait_ready(self, bytes scope, tuple kinds, uint64_t ticket, int64_t timeout_us):
-        cdef const char* c_scope = chars_or_null(scope)
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef Kinds c_kinds
         cdef bint is_over = False
         cdef bint is_main = threading.current_thread() is threading.main_thread()
@@ -362,12 +370,6 @@ cdef class Store:
         return error_of(&outcome.fault, token[1], move.command.lease_generation)
 
 
-cdef int raise_for(Fault* fault) except -1:
-    if not fault.ok():
-        raise error_of(fault, None, 0)
-    return 0
-
-
 @atexit.register
 def _close_all():
     cdef size_t failed
@@ -392,9 +394,3 @@ def build_info():
         "rocksdb_mode": ROCKSDB_MODE.decode(),
         "rocksdb_asserts": ROCKSDB_ASSERTS,
     }
-
-
-cdef object dead_job(record):
-    return DeadJob(
-        record.scope, record.job_id, record.kind, record.attempts, record.reaped_worker_id, record.dead_reason
-    )

@@ -1,19 +1,41 @@
-"""Waking those who wait: tells the waiters whose scope and kinds a ready job fits."""
+"""What became of a written row is told here: to the windows that know what is next, and to those who wait for it.
+
+All functions that take a row want the store's mutex, and that the row is written.
+"""
 
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp
 
-from keys cimport PENDING, SCOPE_BYTES, key_state
+from keys cimport LEASED, PENDING, SCOPE_BYTES
 from record cimport Bytes, View
-from scan cimport Kinds, is_wanted
-from store cimport Fault, Lock, Row, Store, Visit, Waiter, view_row
+from scan cimport is_wanted
+from store cimport Fault, Kinds, Lock, Row, Store, Visit, Waiter, view_row
 
 
-cdef inline void announce(Store* store, const char* scope, Bytes kind) noexcept nogil:
-    """Say that a job may have become ready, gated or not: a waiter has to know of a new gate too.
+cdef inline void tell_moved(Store* store, Row* row) noexcept nogil:
+    """Tell of a row that is new or has moved; the reaper of a lease, and everybody of a job that may be next."""
+    cdef View job
+    if not view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
+        return
+    if job.state == PENDING:
+        _offer(store, row.key.data(), job.kind, job.not_before)
+        _wake(store, row.key.data(), job.kind)
+    elif job.state == LEASED and store.knows_leases:
+        store.leases.push(job.lease_deadline, row.key.data())
 
-    Requires the store's mutex, and that the row is written.
-    """
+
+cdef inline void _offer(Store* store, const char* key, Bytes kind, int64_t not_before) noexcept nogil:
+    cdef size_t i
+    for i in range(store.windows.count_of(key)):
+        if is_wanted(&store.windows.of(key, i).kinds, kind):
+            store.windows.of(key, i).offer(key, not_before)
+    for i in range(store.windows.count_of(NULL)):
+        if is_wanted(&store.windows.of(NULL, i).kinds, kind):
+            store.windows.of(NULL, i).offer(key, not_before)
+
+
+cdef inline void _wake(Store* store, const char* scope, Bytes kind) noexcept nogil:
+    """Wake the waiters whom a job concerns, gated or not: who waits has to know of a new gate too."""
     cdef Waiter* waiter = store.waiters.first()
     store.waiters.announce(scope)
     while waiter != NULL:
@@ -22,14 +44,6 @@ cdef inline void announce(Store* store, const char* scope, Bytes kind) noexcept 
         ):
             store.waiters.wake(waiter)
         waiter = waiter.next
-
-
-cdef inline void announce_row(Store* store, Row* row) noexcept nogil:
-    """Announce a row if it is Pending."""
-    cdef View job
-    if key_state(row.key.data()) == PENDING:
-        if view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
-            announce(store, row.key.data(), job.kind)
 
 
 cdef inline Fault wait_ready(

@@ -1,13 +1,12 @@
-"""Reading for operators: pages of jobs, counts, scopes. Takes no claims and holds nobody up."""
+"""Reading for operators: pages of jobs, and counts. Takes no claims and holds nobody up."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
-from libcpp.string cimport string
 
 from keys cimport KEY_BYTES, SCOPE_BYTES, STATE_AT, STATE_PREFIX_BYTES, key_state, state_prefix
 from record cimport View
-from scan cimport Cursor, Kinds, has_job_key, is_wanted, list_scopes
-from store cimport Fault, List, Outcome, Row, Store, Visit
+from scan cimport has_job_key, is_wanted, view_at
+from store cimport Cursor, Fault, Kinds, List, Outcome, Store, Visit
 
 cdef enum:
     STATES = 5
@@ -43,7 +42,7 @@ cdef inline Fault list_jobs(Store* store, const Page* page, List[Outcome]* out) 
             if not _skip_to_state(&cursor, page.state):
                 break
         else:
-            if not cursor.view(&job).ok():
+            if not view_at(&cursor, &job).ok():
                 store.corrupt_rows.fetch_add(1)
             elif is_wanted(page.kinds, job.kind):
                 out.add().row.set(
@@ -61,7 +60,7 @@ cdef inline bint _skip_to_state(Cursor* cursor, int state) noexcept nogil:
         state_prefix(prefix, prefix, <unsigned char>state)
         cursor.seek(prefix, STATE_PREFIX_BYTES)
         return cursor.is_on_row()
-    return cursor.skip_scope(prefix)
+    return cursor.skip_scope(prefix, SCOPE_BYTES)
 
 
 cdef inline Fault count_jobs(Store* store, const char* scope, uint64_t* counts) noexcept nogil:
@@ -77,12 +76,3 @@ cdef inline Fault count_jobs(Store* store, const char* scope, uint64_t* counts) 
             counts[key_state(cursor.key().data())] += 1
         cursor.step()
     return cursor.fault()
-
-
-cdef inline Fault find_scopes(Store* store, List[string]* out) noexcept nogil:
-    """Add the scopes that have jobs, in key order."""
-    cdef Visit visit
-    cdef Fault fault = visit.enter(store)
-    if not fault.ok():
-        return fault
-    return list_scopes(store, out)

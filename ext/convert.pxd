@@ -6,10 +6,10 @@ Everything is borrowed: the caller holds the Python objects for as long as the v
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from enqueue cimport NewJob
+from keys cimport JOB_ID_BYTES, SCOPE_BYTES
 from move cimport Move
 from record cimport Bytes
-from scan cimport MAX_KINDS, Kinds
-from store cimport Durability, Settings
+from store cimport Durability, Kinds, Settings, kMaxKinds
 from transitions cimport Command, Verb
 
 cdef extern from *:
@@ -33,11 +33,13 @@ cdef inline Bytes text_bytes(str text) except *:
     return borrowed
 
 
-cdef inline const char* chars_or_null(bytes key) noexcept:
-    """Borrow the contents of a bytes object; NULL for None."""
-    if key is None:
+cdef inline const char* bytes_or_null(bytes data, Py_ssize_t size) except? NULL:
+    """Borrow a bytes object of a fixed length: a scope, a job id, a key; NULL for None."""
+    if data is None:
         return NULL
-    return PyBytes_AS_STRING(key)
+    if PyBytes_GET_SIZE(data) != size:
+        raise ValueError(f"{PyBytes_GET_SIZE(data)} bytes where {size} are needed")
+    return PyBytes_AS_STRING(data)
 
 
 cdef inline Command command_of(Verb verb) noexcept:
@@ -59,8 +61,8 @@ cdef inline int read_token(token, Move* move) except -1:
     if not isinstance(token, tuple):
         raise TypeError("a token is a telha_queue.engine.Token")
     cdef tuple fields = <tuple>token  # a named tuple is laid out as a tuple
-    move.scope = chars_or_null(fields[0])
-    move.job_id = PyBytes_AS_STRING(fields[1])
+    move.scope = bytes_or_null(fields[0], SCOPE_BYTES)
+    move.job_id = bytes_or_null(fields[1], JOB_ID_BYTES)
     move.command.worker_id = text_bytes(fields[2])
     move.command.lease_generation = fields[3]
     return 0
@@ -88,8 +90,8 @@ cdef inline int read_kinds(tuple kinds, Kinds* out) except -1:
     out.count = 0
     if kinds is None:
         return 0
-    if len(kinds) > MAX_KINDS:
-        raise ValueError(f"a filter names at most {MAX_KINDS} kinds")
+    if <size_t>len(kinds) > kMaxKinds:
+        raise ValueError(f"a filter names at most {kMaxKinds} kinds")
     for text, is_exact in kinds:
         out.patterns[out.count].text = text_bytes(text)
         out.patterns[out.count].is_exact = is_exact

@@ -32,7 +32,10 @@ class Database {
       families.emplace_back(kNames[i], family_options(static_cast<Family>(i), settings, cache));
     }
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
-    rocksdb::Status status = open_into(database_options(settings), settings.path, families, &handles, &db_);
+    bool is_new = false;
+    rocksdb::Status status = look(settings.path, &is_new);
+    if (!status.ok()) return status;
+    status = open_into(database_options(settings, is_new), settings.path, families, &handles, &db_);
     if (status.ok()) std::copy(handles.begin(), handles.end(), handles_.begin());
     return status;
   }
@@ -60,15 +63,31 @@ class Database {
   static constexpr std::array<const char*, kFamilies> kNames = {"default", "jobs", "ids", "idempotency", "payloads"};
   static constexpr size_t kBandBytes = 34;  // scope, state, priority: rows of one band are inserted in key order
 
-  static rocksdb::DBOptions database_options(const Settings& settings) noexcept {
+  // Whether there is a database. RocksDB takes a directory without the file CURRENT for a new one, and clears away the
+  // data that it finds there.
+  static rocksdb::Status look(const std::string& path, bool* is_new) noexcept {
+    std::vector<std::string> names;
+    rocksdb::Status status = rocksdb::Env::Default()->GetChildren(path, &names);
+    if (!status.ok()) return status;
+    *is_new = std::find(names.begin(), names.end(), "CURRENT") == names.end();
+    const bool has_data = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+      return name.ends_with(".sst") || name.ends_with(".log") || name.ends_with(".blob");
+    });
+    if (*is_new && has_data) return rocksdb::Status::Corruption("the file CURRENT is missing, and there is data");
+    return status;
+  }
+
+  static rocksdb::DBOptions database_options(const Settings& settings, bool is_new) noexcept {
     rocksdb::DBOptions options;
-    options.create_if_missing = settings.create;
+    options.create_if_missing = is_new;
     options.create_missing_column_families = true;
     options.info_log = std::make_shared<QuietLogger>();
     options.stats_dump_period_sec = 0;
     options.stats_persist_period_sec = 0;
     options.max_background_jobs = 2;
-    options.max_open_files = 512;
+    // All files stay open. With a bound RocksDB 7.8 reopens them for a scan, and when descriptors run out it ends the
+    // scan early with an OK status: rows are missed in silence.
+    options.max_open_files = -1;
     options.max_total_wal_size = 4 * settings.memtable_bytes;
     return options;
   }

@@ -3,7 +3,7 @@
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 
-from announce cimport announce_row
+from announce cimport tell_moved
 from batch cimport put_new_job
 from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, key_job_id, make_job_id
 from lookup cimport find_row, get
@@ -24,6 +24,7 @@ from store cimport (
     fault_corrupt,
     set_text,
     slice_of,
+    view_row,
 )
 
 
@@ -74,7 +75,7 @@ cdef inline Fault enqueue(
         store.claims.give_back(Name(names.at(i)[0]))
     if fault.ok():
         for i in range(n):
-            announce_row(store, &out.at(i).row)
+            tell_moved(store, &out.at(i).row)
     return fault
 
 
@@ -94,6 +95,7 @@ cdef inline Fault _gather(
     cdef size_t keyed = 0
     cdef string* name
     cdef Outcome* outcome
+    cdef View found
     cdef Fault fault
     for i in range(n):
         outcome = out.add()
@@ -105,7 +107,10 @@ cdef inline Fault _gather(
                 continue
             fault = _find_keyed(store, scope, name, &outcome.row)
             if fault.ok():
-                continue
+                # Here, while nothing is written: the caller cannot be given a row that does not decode.
+                fault = view_row(outcome.row.key.data(), outcome.row.value.data(), outcome.row.value.size(), &found)
+                if fault.ok():
+                    continue
             if fault.code != CODE_NOT_FOUND:
                 return fault
         _add_new(store, scope, &jobs[i], now_us, name, batch, &outcome.row)

@@ -1,6 +1,6 @@
 """From a fault of the core to an error of telha_queue/errors.py. Needs the GIL; errors are made nowhere else."""
 
-from libc.errno cimport EAGAIN
+from libc.errno cimport EAGAIN, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC
 from libc.stdint cimport uint64_t
 
 from store cimport (
@@ -46,6 +46,13 @@ cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
     return errors.StorageError(text, outcome=outcome)
 
 
+cdef inline int raise_for(Fault* fault) except -1:
+    """Raise what a fault stands for, if it is one."""
+    if not fault.ok():
+        raise error_of(fault, None, 0)
+    return 0
+
+
 cdef inline object open_error(Fault* fault, bytes path):
     """The exception for a store that could not be opened."""
     from os import fsdecode
@@ -54,10 +61,11 @@ cdef inline object open_error(Fault* fault, bytes path):
 
     text = fault.status.ToString().decode(errors="replace")
     where = fsdecode(path)
-    if f"{where}/LOCK:" in text:  # RocksDB's own lock: somebody opened the database without this library
+    # RocksDB's own lock: somebody has opened the database without this library.
+    if "lock hold by current process" in text or f"{where}/LOCK: Resource temporarily unavailable" in text:
         return errors.StoreLocked(where, None)
     error = error_of(fault, None, 0)
-    return type(error)(f"{where}: {error}")
+    return error if isinstance(error, errors.StoreClosed) else type(error)(f"{where}: {error}")
 
 
 cdef inline object lock_error(int error, bytes path, int owner_pid):
@@ -69,6 +77,10 @@ cdef inline object lock_error(int error, bytes path, int owner_pid):
     where = fsdecode(path)
     if error == EAGAIN:
         return errors.StoreLocked(where, owner_pid or None)
+    if error == ENOSPC:
+        return errors.StorageFull(f"{where}: {strerror(error)}")
+    if error in (EMFILE, ENFILE, EIO, ENOMEM):
+        return errors.StorageError(f"{where}: {strerror(error)}")
     return errors.InvalidPath(f"{where}: {strerror(error)}")
 
 

@@ -1,17 +1,37 @@
-"""Lease: pick the next jobs under the mutex, write them outside it.
+"""Lease: pick the next jobs under the mutex, read and write them outside it.
 
-A picked job is claimed until its write is done, so no other thread picks it, and threads that lease different jobs
-share RocksDB's log writes.
+A picked job is claimed until its write is done and stands in no window meanwhile, so no other thread picks it, and
+threads that lease different jobs share RocksDB's log writes.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 from libcpp.string cimport string
 
-from announce cimport announce_row
-from keys cimport JOB_ID_BYTES
-from rocksdb cimport WriteBatch
-from scan cimport Wanted, list_scopes, next_due, scan_pending, scan_pending_any
-from store cimport CLAIM_LEASE, Fault, List, Lock, Name, Outcome, Row, Store, Visit, set_text
+from announce cimport tell_moved
+from keys cimport JOB_ID_AT, JOB_ID_BYTES, KEY_BYTES
+from lookup cimport get
+from record cimport View
+from rocksdb cimport PinnableSlice, WriteBatch
+from scan cimport Wanted, fill_window, is_gated
+from store cimport (
+    CLAIM_LEASE,
+    CLAIM_OTHER,
+    CODE_NOT_FOUND,
+    JOBS,
+    Claim,
+    Fault,
+    List,
+    Lock,
+    Name,
+    Outcome,
+    Row,
+    Store,
+    Visit,
+    Window,
+    set_text,
+    slice_of,
+    view_row,
+)
 from transit cimport transit
 from transitions cimport Command
 
@@ -22,67 +42,134 @@ cdef inline Fault lease(
     """Lease up to n jobs of one scope, or of all (NULL), in one write; adds one outcome per job leased."""
     cdef Visit visit
     cdef WriteBatch batch
-    cdef List[Row] found
-    cdef Row moved
+    cdef List[string] picked
+    cdef List[Row] left
     cdef Lock lock
     cdef size_t i
+    cdef size_t done = 0
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
     store.see(wanted.now_us)
     lock = Lock(store.mutex)
-    fault = _pick(store, &lock, scope, wanted, n, &found)
-    if not fault.ok() or found.size() == 0:
-        return fault
-    for i in range(found.size()):
-        store.claims.take(Name(found.at(i).job_id(), JOB_ID_BYTES), CLAIM_LEASE)
+    while fault.ok() and out.size() < n:
+        fault = _pick(store, &lock, scope, wanted, n - out.size(), &picked)
+        if picked.size() == done:
+            break
+        lock.unlock()
+        while done < picked.size():
+            if fault.ok():
+                fault = _take(store, picked.at(done), wanted.now_us, command, &batch, out, &left)
+            done += 1
+        lock.lock()
     lock.unlock()
-    for i in range(found.size()):
-        # The scan has found this row due; what is left to refuse it for is a generation that has run out.
-        if not transit(store, found.at(i), command, wanted.now_us, &batch, &moved).ok():
-            store.corrupt_rows.fetch_add(1)
-            continue
-        out.add().row = moved
-    if batch.Count() > 0:
+    if fault.ok() and batch.Count() > 0:
         fault = store.commit(&batch)
     lock.lock()
-    for i in range(found.size()):
-        store.claims.give_back(Name(found.at(i).job_id(), JOB_ID_BYTES))
-        if not fault.ok():
-            announce_row(store, found.at(i))  # a waiter may have passed over it while it was claimed
+    for i in range(picked.size()):
+        store.claims.give_back(Name(picked.at(i).data() + JOB_ID_AT, JOB_ID_BYTES))
+    for i in range(left.size()):
+        tell_moved(store, left.at(i))
+    if fault.ok():
+        for i in range(out.size()):
+            tell_moved(store, &out.at(i).row)
+    elif picked.size() > 0:
+        _forget(store, scope, &picked)
     return fault
 
 
 cdef inline Fault _pick(
-    Store* store, Lock* lock, const char* scope, Wanted wanted, size_t n, List[Row]* found
+    Store* store, Lock* lock, const char* scope, Wanted wanted, size_t n, List[string]* picked
 ) noexcept nogil:
-    """Scan, and scan again after each wait for a verb that is at work on a job which may be next."""
+    """Claim up to n more jobs that are next and add their keys. Lets go of the mutex while it waits or scans on."""
+    cdef Window* window
+    cdef const char* key
     cdef string busy
+    cdef Claim claim
     cdef Fault fault
-    while True:
-        if scope == NULL:
-            fault = scan_pending_any(store, wanted, n, found, &busy)
-        else:
-            fault = scan_pending(store, scope, wanted, n, found, &busy)
-        if not fault.ok() or busy.size() == 0:
-            return fault
-        store.claims.wait_for(lock[0], busy)
-        found.clear()
-        set_text(&busy, b"", 0)
+    while n > 0:
+        window = store.windows.find(scope, wanted.kinds[0])
+        key = window.first(wanted.now_us)
+        if key == NULL:
+            if window.is_complete():
+                break
+            fault = fill_window(store, window, wanted.now_us)
+            if not fault.ok():
+                return fault
+            lock.unlock()
+            lock.lock()
+            continue
+        claim = store.claims.of(Name(key + JOB_ID_AT, JOB_ID_BYTES))
+        if claim == CLAIM_OTHER:
+            # What that verb leaves decides whether the job is next.
+            set_text(&busy, key + JOB_ID_AT, JOB_ID_BYTES)
+            store.claims.wait_for(lock[0], busy)
+            continue
+        set_text(&busy, key, KEY_BYTES)
+        store.windows.withdraw(busy.data())
+        if claim == CLAIM_LEASE:
+            continue  # a scan met it while another lease was taking it
+        store.claims.take(Name(busy.data() + JOB_ID_AT, JOB_ID_BYTES), CLAIM_LEASE)
+        picked.add()[0] = busy
+        n -= 1
+    return Fault()
+
+
+cdef inline Fault _take(
+    Store* store,
+    const string* key,
+    int64_t now_us,
+    const Command* command,
+    WriteBatch* batch,
+    List[Outcome]* out,
+    List[Row]* left,
+) noexcept nogil:
+    """Lease a picked job, if its row is as the window had it; a row that is still gated goes to `left`."""
+    cdef PinnableSlice value
+    cdef Row row
+    cdef Row moved
+    cdef View job
+    cdef Fault fault = get(store, JOBS, slice_of(key[0]), &value)
+    if fault.code == CODE_NOT_FOUND:
+        return Fault()  # it has left the Pending state
+    if not fault.ok():
+        return fault
+    row.set(key.data(), key.size(), value.data(), value.size())
+    if not view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
+        store.corrupt_rows.fetch_add(1)
+    elif is_gated(&job, now_us):
+        left.add()[0] = row
+    elif transit(store, &row, command, now_us, batch, &moved).ok():
+        out.add().row = moved
+    return Fault()
+
+
+cdef inline void _forget(Store* store, const char* scope, List[string]* picked) noexcept nogil:
+    """After a failed call: the windows no longer know the picked jobs, so they are told of those that are still there."""
+    cdef PinnableSlice value
+    cdef Row row
+    cdef size_t i
+    for i in range(picked.size()):
+        if get(store, JOBS, slice_of(picked.at(i)[0]), &value).ok():
+            row.set(picked.at(i).data(), picked.at(i).size(), value.data(), value.size())
+            tell_moved(store, &row)
 
 
 cdef inline Fault due_after(Store* store, const char* scope, Wanted wanted, int64_t* due_us) noexcept nogil:
-    """Lower `due_us` to the next time at which a gated job of a wanted kind opens."""
+    """Lower `due_us` to the time at which it is worth looking again, if nothing new is announced before."""
     cdef Visit visit
-    cdef List[string] scopes
-    cdef size_t i
+    cdef Lock lock
+    cdef Window* window
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
-    if scope != NULL:
-        return next_due(store, scope, wanted, due_us)
-    fault = list_scopes(store, &scopes)
-    for i in range(scopes.size()):
-        if fault.ok():
-            fault = next_due(store, scopes.at(i).data(), wanted, due_us)
+    lock = Lock(store.mutex)
+    window = store.windows.find(scope, wanted.kinds[0])
+    while fault.ok() and not window.is_complete():
+        if window.first(wanted.now_us) != NULL:
+            due_us[0] = wanted.now_us
+            return fault
+        fault = fill_window(store, window, wanted.now_us)
+    due_us[0] = min(due_us[0], window.next_due_us())
+    lock.unlock()
     return fault

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 from libcpp.string cimport string
 
-from announce cimport announce_row
+from announce cimport tell_moved
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from rocksdb cimport WriteBatch
@@ -57,7 +57,7 @@ cdef inline Fault move_jobs(
     for i in range(n):
         store.claims.give_back(Name(names.at(i)[0]))
         if fault.ok() and out.at(i).fault.ok():
-            announce_row(store, &out.at(i).row)
+            tell_moved(store, &out.at(i).row)
     return fault
 
 

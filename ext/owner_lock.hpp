@@ -47,6 +47,9 @@ class OwnerLock {
     if (fork::is_child()) return;
     const std::lock_guard lock(fork::locks_mutex);
     if (descriptor_ < 0) return;
+    // Unlocked before it is closed: a child that was just forked holds a copy until it first runs, and a copy holds the
+    // lock.
+    ::flock(descriptor_, LOCK_UN);
     fork::untrack_lock(descriptor_);
     ::close(descriptor_);
     descriptor_ = -1;

@@ -1,17 +1,19 @@
-"""The reaper's pass: finds leases that have run out, in all scopes, and takes them back. Touches only leased rows."""
+"""The reaper's pass: takes back the leases that have run out, in all scopes. Touches no row that is not leased."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
-from announce cimport announce_row
-from keys cimport DEAD, JOB_ID_AT, JOB_ID_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
+from announce cimport tell_moved
+from keys cimport DEAD, JOB_ID_AT, JOB_ID_BYTES, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
 from lookup cimport get
 from record cimport View
 from rocksdb cimport PinnableSlice, WriteBatch
-from scan cimport Cursor, has_job_key, list_scopes
+from scan cimport has_job_key, list_scopes, view_at
 from store cimport (
+    CODE_INVALID_TRANSITION,
     CODE_NOT_FOUND,
     JOBS,
+    Cursor,
     Fault,
     List,
     Lock,
@@ -20,10 +22,11 @@ from store cimport (
     Store,
     Visit,
     set_text,
+    sort_unique,
     slice_of,
 )
 from transit cimport transit
-from transitions cimport REAP, Command, later_us
+from transitions cimport REAP, Command
 
 cdef enum:
     # Jobs per write. Claims are held for one write at a time, so that no worker waits for a whole pass.
@@ -43,51 +46,87 @@ cdef inline Fault reap(Store* store, int64_t now_us, Reaped* counts, List[Row]* 
     Adds the rows of up to MAX_DEAD_TOLD jobs that died to `dead_rows`.
     """
     cdef Visit visit
-    cdef List[string] scopes
-    cdef size_t i
+    cdef List[string] expired
+    cdef Lock lock
+    cdef int64_t due_us = max(now_us - store.settings.lease_grace_us, 0)
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
     store.see(now_us)
+    while fault.ok():
+        lock = Lock(store.mutex)
+        _pop_expired(store, due_us, &expired)
+        if expired.size() == 0 and store.knows_leases and not store.leases.is_past_horizon(due_us):
+            break
+        lock.unlock()
+        if expired.size() == 0:
+            fault = _read_leases(store)
+        else:
+            fault = _reap_batch(store, &expired, now_us, counts, dead_rows)
+        expired.clear()
+    if fault.ok():
+        counts.corrupt += store.corrupt_leases
+    else:
+        lock = Lock(store.mutex)
+        store.knows_leases = False  # what was popped and not reaped has to be found again
+    return fault
+
+
+cdef inline void _pop_expired(Store* store, int64_t due_us, List[string]* expired) noexcept nogil:
+    """Move the keys of jobs whose time has come from the table to `expired`, for one write."""
+    cdef const char* key = store.leases.top(due_us)
+    while key != NULL and expired.size() < REAP_BATCH_JOBS:
+        set_text(expired.add(), key, KEY_BYTES)
+        store.leases.pop()
+        key = store.leases.top(due_us)
+    sort_unique(expired)  # a job that was leased twice stands there twice
+
+
+cdef inline Fault _read_leases(Store* store) noexcept nogil:
+    """Fill the table of leases from disk: at the first pass, and when its horizon is reached.
+
+    Leases taken meanwhile are told of by those who take them, so none is missed between the two.
+    """
+    cdef List[string] scopes
+    cdef Lock lock
+    cdef size_t i
+    cdef Fault fault
+    lock = Lock(store.mutex)
+    store.leases.clear()
+    store.knows_leases = True
+    store.corrupt_leases = 0
+    lock.unlock()
     fault = list_scopes(store, &scopes)
     for i in range(scopes.size()):
         if fault.ok():
-            fault = _reap_scope(store, scopes.at(i).data(), now_us, counts, dead_rows)
+            fault = _read_scope(store, scopes.at(i).data())
     return fault
 
 
-cdef inline Fault _reap_scope(
-    Store* store, const char* scope, int64_t now_us, Reaped* counts, List[Row]* dead_rows
-) noexcept nogil:
+cdef inline Fault _read_scope(Store* store, const char* scope) noexcept nogil:
     cdef Cursor cursor
     cdef char[STATE_PREFIX_BYTES] prefix
-    cdef List[string] expired
     cdef View job
-    cdef Fault fault
+    cdef Lock lock
     state_prefix(prefix, scope, LEASED)
     cursor.open(store, prefix, STATE_PREFIX_BYTES)
-    while fault.ok() and cursor.is_on_row():
-        if not has_job_key(store, cursor.key()) or not cursor.view(&job).ok():
-            counts.corrupt += 1
-        elif later_us(job.lease_deadline, store.settings.lease_grace_us) <= now_us:
-            set_text(expired.add(), cursor.key().data(), cursor.key().size())
-            if expired.size() == REAP_BATCH_JOBS:
-                fault = _reap_batch(store, &expired, now_us, counts, dead_rows)
-                expired.clear()
+    while cursor.is_on_row():
+        lock = Lock(store.mutex)
+        if has_job_key(store, cursor.key()) and view_at(&cursor, &job).ok():
+            store.leases.push(job.lease_deadline, cursor.key().data())
+        else:
+            store.corrupt_leases += 1
+        lock.unlock()
         cursor.step()
-    if fault.ok():
-        fault = cursor.fault()
-    if fault.ok() and expired.size() > 0:
-        fault = _reap_batch(store, &expired, now_us, counts, dead_rows)
-    return fault
+    return cursor.fault()
 
 
 cdef inline Fault _reap_batch(
     Store* store, List[string]* expired, int64_t now_us, Reaped* counts, List[Row]* dead_rows
 ) noexcept nogil:
-    """Reap jobs that the walk saw expired, as they are now: under their claims, each is read again."""
+    """Reap jobs that the table says are expired, as they are now: under their claims, each row is read."""
     cdef List[string] names
-    cdef List[Row] moved
+    cdef List[Row] seen
     cdef WriteBatch batch
     cdef Lock lock
     cdef size_t i
@@ -99,15 +138,15 @@ cdef inline Fault _reap_batch(
     lock.unlock()
     for i in range(expired.size()):
         if fault.ok():
-            fault = _reap_one(store, expired.at(i), now_us, &batch, counts, &moved, dead_rows)
+            fault = _reap_one(store, expired.at(i), now_us, &batch, counts, &seen, dead_rows)
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(&batch)
     lock.lock()
     for i in range(names.size()):
         store.claims.give_back(Name(names.at(i)[0]))
     if fault.ok():
-        for i in range(moved.size()):
-            announce_row(store, moved.at(i))
+        for i in range(seen.size()):
+            tell_moved(store, seen.at(i))
     return fault
 
 
@@ -117,27 +156,33 @@ cdef inline Fault _reap_one(
     int64_t now_us,
     WriteBatch* batch,
     Reaped* counts,
-    List[Row]* moved,
+    List[Row]* seen,
     List[Row]* dead_rows,
 ) noexcept nogil:
+    """Reap one job; adds its row to `seen`, moved or, when its deadline has moved instead, as it is."""
     cdef PinnableSlice value
-    cdef Row before
-    cdef Row after
+    cdef Row row
+    cdef Row moved
     cdef Command command
     cdef Fault fault = get(store, JOBS, slice_of(key[0]), &value)
     if fault.code == CODE_NOT_FOUND:
-        return Fault()  # it left the Leased state since the walk
+        return Fault()  # it has left the Leased state
     if not fault.ok():
         return fault
-    before.set(key.data(), key.size(), value.data(), value.size())
+    row.set(key.data(), key.size(), value.data(), value.size())
     command.verb = REAP
-    if not transit(store, &before, &command, now_us, batch, &after).ok():
-        return Fault()  # its deadline moved since the walk
-    moved.add()[0] = after
-    if key_state(after.key.data()) != DEAD:
+    fault = transit(store, &row, &command, now_us, batch, &moved)
+    if fault.code == CODE_INVALID_TRANSITION:
+        seen.add()[0] = row
+        return Fault()
+    if not fault.ok():
+        counts.corrupt += 1  # it decoded when it was leased, and is left as it is
+        return Fault()
+    seen.add()[0] = moved
+    if key_state(moved.key.data()) != DEAD:
         counts.reclaimed += 1
         return Fault()
     counts.dead += 1
     if dead_rows.size() < MAX_DEAD_TOLD:
-        dead_rows.add()[0] = after
+        dead_rows.add()[0] = moved
     return Fault()

@@ -1,6 +1,7 @@
 // rows.hpp: what goes into and comes out of a verb: rows, and one outcome per job asked for.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -51,5 +52,11 @@ class List {
 using Rows = List<Row>;
 using Outcomes = List<Outcome>;
 using Names = List<std::string>;
+
+inline void sort_unique(Names* names) noexcept {
+  auto& items = names->items();
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
 
 }  // namespace telha

@@ -2,136 +2,54 @@
 
     the first row of [scope][Pending], in key order, that is due and of a wanted kind
 
-A Cursor walks one bounded prefix. It lives inside one verb and never crosses to Python. An iterator that has failed
-looks like one that has ended, so every walk ends by asking `fault()`.
+`scan_pending` is that definition, as plain as it reads. It walks whatever lies in front of the job, so leases go
+through windows (ready.hpp), which `fill_window` fills by the same scan, a stretch at a time; a test holds what they
+answer to the definition.
 """
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
-from libcpp.memory cimport unique_ptr
 from libcpp.string cimport string
 
-from keys cimport (
-    KEY_BYTES,
-    PENDING,
-    SCOPE_BYTES,
-    STATE_PREFIX_BYTES,
-    prefix_successor,
-    state_prefix,
-)
+from keys cimport KEY_BYTES, PENDING, PRIORITY_AT, SCOPE_BYTES, STATE_PREFIX_BYTES, state_prefix
 from record cimport Bytes, View
-from rocksdb cimport Iterator, ReadOptions, Slice
-from store cimport (
-    CLAIM_NONE,
-    CLAIM_OTHER,
-    JOBS,
-    Claim,
-    Fault,
-    List,
-    Name,
-    Row,
-    Store,
-    fault_read,
-    set_text,
-    view_row,
-)
+from rocksdb cimport Slice
+from store cimport Cursor, Fault, Kinds, List, Row, Store, Window, set_text, view_row
 
 cdef enum:
-    MAX_KINDS = 64
+    ORDER_BYTES = KEY_BYTES - PRIORITY_AT
+    # What one stretch of a scan may add to a window, and walk, while others wait for the mutex.
+    MAX_FILL_ROWS = 512
+    MAX_WALK_ROWS = 20_000
 
-cdef struct KindPattern:
-    Bytes text
-    bint is_exact
-
-# A filter; 0 patterns want every kind.
-cdef struct Kinds:
-    size_t count
-    KindPattern[MAX_KINDS] patterns
-
-# How a walk over rows is told what to pass over.
+# How a scan is told what to pass over.
 cdef struct Wanted:
     const Kinds* kinds
     int64_t now_us
 
 
-cdef cppclass Cursor:
-    # Declared in the order in which they must outlive each other: the iterator goes first.
-    char[KEY_BYTES] bound
-    Slice upper
-    ReadOptions options
-    unique_ptr[Iterator] rows
-
-    inline void open(Store* store, const char* prefix, size_t size) noexcept nogil:
-        """Stand on the first row that begins with the prefix. An empty prefix walks all rows."""
-        this.open_at(store, prefix, size, prefix, size)
-
-    inline void open_at(
-        Store* store, const char* prefix, size_t size, const char* start, size_t start_size
-    ) noexcept nogil:
-        """Like open, but stand on the first of these rows that is not before `start`, which may be anywhere."""
-        cdef size_t bound_size
-        memcpy(this.bound, prefix, size)
-        bound_size = prefix_successor(this.bound, size)
-        if bound_size > 0:
-            this.upper = Slice(this.bound, bound_size)
-            this.options.iterate_upper_bound = &this.upper
-        this.rows.reset(store.database.db().NewIterator(this.options, store.database.family(JOBS)))
-        if start_size >= size and memcmp(start, prefix, size) < 0:
-            this.seek(prefix, size)
-        else:
-            this.seek(start, start_size)
-
-    inline void seek(const char* key, size_t size) noexcept nogil:
-        this.rows.get().Seek(Slice(key, size))
-
-    inline bint is_on_row() noexcept nogil:
-        return this.rows.get().Valid()
-
-    inline void step() noexcept nogil:
-        this.rows.get().Next()
-
-    inline Slice key() noexcept nogil:
-        return this.rows.get().key()
-
-    inline Slice value() noexcept nogil:
-        return this.rows.get().value()
-
-    inline Fault fault() noexcept nogil:
-        return fault_read(this.rows.get().status())
-
-    inline Fault view(View* out) noexcept nogil:
-        """Decode the row that the cursor stands on."""
-        return view_row(this.key().data(), this.value().data(), this.value().size(), out)
-
-    inline bint skip_scope(char* scope) noexcept nogil:
-        """Move on to the first row of a scope after this one; false when there is none."""
-        cdef char[SCOPE_BYTES] after
-        cdef size_t size
-        memcpy(after, scope, SCOPE_BYTES)
-        size = prefix_successor(after, SCOPE_BYTES)
-        if size == 0:
-            return False
-        this.seek(after, size)
-        return this.is_on_row()
-
-
 cdef inline bint is_wanted(const Kinds* kinds, Bytes kind) noexcept nogil:
     """Whether a filter lets a kind through: a pattern is a prefix, or the whole kind when it is exact."""
     cdef size_t i
-    cdef const KindPattern* pattern
     if kinds == NULL or kinds.count == 0:
         return True
     for i in range(kinds.count):
-        pattern = &kinds.patterns[i]
-        if pattern.text.size > kind.size or (pattern.is_exact and pattern.text.size != kind.size):
+        if kinds.patterns[i].text.size > kind.size:
             continue
-        if memcmp(pattern.text.data, kind.data, pattern.text.size) == 0:
+        if kinds.patterns[i].is_exact and kinds.patterns[i].text.size != kind.size:
+            continue
+        if memcmp(kinds.patterns[i].text.data, kind.data, kinds.patterns[i].text.size) == 0:
             return True
     return False
 
 
 cdef inline bint is_gated(const View* job, int64_t now_us) noexcept nogil:
     return job.not_before > now_us
+
+
+cdef inline Fault view_at(Cursor* cursor, View* out) noexcept nogil:
+    """Decode the row that a cursor stands on."""
+    return view_row(cursor.key().data(), cursor.value().data(), cursor.value().size(), out)
 
 
 cdef inline bint has_job_key(Store* store, Slice key) noexcept nogil:
@@ -143,27 +61,17 @@ cdef inline bint has_job_key(Store* store, Slice key) noexcept nogil:
 
 
 cdef inline Fault scan_pending(
-    Store* store, const char* scope, Wanted wanted, size_t n, List[Row]* found, string* busy
+    Store* store, const char* scope, Wanted wanted, size_t n, List[Row]* found
 ) noexcept nogil:
-    """Add up to `n` rows of one scope that are next in order, passing over gated, unwanted and corrupt ones.
-
-    Jobs that another lease is taking are passed over too. At a job that some other verb is at work on it stops and
-    names it in `busy`, for what the verb leaves decides whether it is next. Requires the store's mutex, under which
-    claims come and go.
-    """
+    """Add up to `n` rows of one scope that are next in order, passing over gated, unwanted and corrupt ones."""
     cdef Cursor cursor
     cdef char[STATE_PREFIX_BYTES] prefix
     cdef View job
-    cdef Claim claim
     state_prefix(prefix, scope, PENDING)
     cursor.open(store, prefix, STATE_PREFIX_BYTES)
     while n > 0 and cursor.is_on_row():
-        if has_job_key(store, cursor.key()) and _is_next(store, &cursor, &job, wanted):
-            claim = store.claims.of(Name(job.job_id.data, job.job_id.size))
-            if claim == CLAIM_OTHER:
-                set_text(busy, job.job_id.data, job.job_id.size)
-                break
-            if claim == CLAIM_NONE:
+        if has_job_key(store, cursor.key()) and view_at(&cursor, &job).ok():
+            if not is_gated(&job, wanted.now_us) and is_wanted(wanted.kinds, job.kind):
                 found.add().set(
                     cursor.key().data(), cursor.key().size(), cursor.value().data(), cursor.value().size()
                 )
@@ -172,34 +80,82 @@ cdef inline Fault scan_pending(
     return cursor.fault()
 
 
-cdef inline bint _is_next(Store* store, Cursor* cursor, View* job, Wanted wanted) noexcept nogil:
-    """Whether the row that the cursor stands on decodes, is due and is of a wanted kind."""
-    if not cursor.view(job).ok():
-        store.corrupt_rows.fetch_add(1)
-        return False
-    return not is_gated(job, wanted.now_us) and is_wanted(wanted.kinds, job.kind)
+cdef inline Fault fill_window(Store* store, Window* window, int64_t now_us) noexcept nogil:
+    """Scan a stretch from where the window's knowledge ends. Requires the store's mutex.
+
+    Afterwards the window knows a job that is ready, or is complete, or has got further.
+    """
+    if window.scope() == NULL:
+        return _fill_any(store, window, now_us)
+    return _fill_scope(store, window, now_us)
 
 
-cdef inline Fault scan_pending_any(
-    Store* store, Wanted wanted, size_t n, List[Row]* found, string* busy
-) noexcept nogil:
-    """The same over all scopes: the rows that are first by priority, created_at and id."""
-    cdef List[string] scopes
-    cdef Fault fault = list_scopes(store, &scopes)
-    cdef size_t i
-    for i in range(scopes.size()):
-        if not fault.ok():
-            return fault
-        fault = scan_pending(store, scopes.at(i).data(), wanted, n, found, busy)
-        if busy.size() > 0:
-            return fault
-        keep_first(found, n)
+cdef inline Fault _fill_scope(Store* store, Window* window, int64_t now_us) noexcept nogil:
+    cdef char[ORDER_BYTES] last
+    cdef bint is_cut = False
+    cdef Fault fault
+    window.begin_scan()
+    fault = _walk(store, window, window.scope(), now_us, MAX_WALK_ROWS, last, &is_cut)
+    if fault.ok():
+        window.end_scan(<const char*>last if is_cut else <const char*>NULL)
+    else:
+        window.restart()
     return fault
 
 
-cdef extern from "order.hpp" namespace "telha" nogil:
-    # Sorts by what follows scope and state in the key, and drops all but the first n.
-    void keep_first(List[Row]* rows, size_t n) noexcept
+cdef inline Fault _fill_any(Store* store, Window* window, int64_t now_us) noexcept nogil:
+    """A stretch in every scope. What lies behind the shortest of them is not known yet in that scope."""
+    cdef List[string] scopes
+    cdef char[ORDER_BYTES] last
+    cdef char[ORDER_BYTES] least
+    cdef bint is_cut = False
+    cdef bint is_any_cut = False
+    cdef size_t i
+    cdef Fault fault = list_scopes(store, &scopes)
+    window.begin_scan()
+    for i in range(scopes.size()):
+        if not fault.ok():
+            break
+        fault = _walk(store, window, scopes.at(i).data(), now_us, MAX_WALK_ROWS, last, &is_cut)
+        if is_cut and (not is_any_cut or memcmp(last, least, ORDER_BYTES) < 0):
+            memcpy(least, last, ORDER_BYTES)
+            is_any_cut = True
+    if fault.ok():
+        window.end_scan(<const char*>least if is_any_cut else <const char*>NULL)
+    else:
+        window.restart()
+    return fault
+
+
+cdef inline Fault _walk(
+    Store* store, Window* window, const char* scope, int64_t now_us, size_t rows, char* last, bint* is_cut
+) noexcept nogil:
+    """Add rows of one scope to a window from its cursor on. `is_cut` when there may be more behind `last`."""
+    cdef Cursor cursor
+    cdef char[KEY_BYTES + 1] start
+    cdef View job
+    cdef size_t added = 0
+    is_cut[0] = False
+    state_prefix(start, scope, PENDING)
+    memcpy(start + STATE_PREFIX_BYTES, window.cursor(), window.cursor_size())
+    cursor.open_at(store, start, STATE_PREFIX_BYTES, start, STATE_PREFIX_BYTES + window.cursor_size())
+    while cursor.is_on_row():
+        if has_job_key(store, cursor.key()):
+            if rows == 0 or added == MAX_FILL_ROWS:
+                is_cut[0] = True
+                return Fault()
+            rows -= 1
+            memcpy(last, cursor.key().data() + PRIORITY_AT, ORDER_BYTES)
+            if not view_at(&cursor, &job).ok():
+                store.corrupt_rows.fetch_add(1)
+            elif is_wanted(&window.kinds, job.kind):
+                if is_gated(&job, now_us):
+                    window.add(cursor.key().data(), job.not_before)
+                else:
+                    window.add(cursor.key().data(), -1)
+                    added += 1
+        cursor.step()
+    return cursor.fault()
 
 
 cdef inline Fault list_scopes(Store* store, List[string]* out) noexcept nogil:
@@ -213,27 +169,6 @@ cdef inline Fault list_scopes(Store* store, List[string]* out) noexcept nogil:
             continue
         memcpy(scope, cursor.key().data(), SCOPE_BYTES)
         set_text(out.add(), scope, SCOPE_BYTES)
-        if not cursor.skip_scope(scope):
+        if not cursor.skip_scope(scope, SCOPE_BYTES):
             break
-    return cursor.fault()
-
-
-cdef inline Fault next_due(
-    Store* store, const char* scope, Wanted wanted, int64_t* due_us
-) noexcept nogil:
-    """Lower `due_us` to the time at which the next gated row of a wanted kind in this scope opens."""
-    cdef Cursor cursor
-    cdef char[STATE_PREFIX_BYTES] prefix
-    cdef View job
-    state_prefix(prefix, scope, PENDING)
-    cursor.open(store, prefix, STATE_PREFIX_BYTES)
-    while cursor.is_on_row():
-        if (
-            has_job_key(store, cursor.key())
-            and cursor.view(&job).ok()
-            and is_gated(&job, wanted.now_us)
-            and is_wanted(wanted.kinds, job.kind)
-        ):
-            due_us[0] = min(due_us[0], job.not_before)
-        cursor.step()
     return cursor.fault()

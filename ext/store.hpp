@@ -15,9 +15,11 @@
 
 #include "claims.hpp"
 #include "database.hpp"
+#include "due.hpp"
 #include "fault.hpp"
 #include "fork.hpp"
 #include "owner_lock.hpp"
+#include "ready.hpp"
 #include "registry.hpp"
 #include "rows.hpp"
 #include "settings.hpp"
@@ -30,9 +32,13 @@ class Store {
   OwnerLock owner;
   Settings settings;
   Database database;
-  std::mutex mutex;  // guards claims and waiters
+  std::mutex mutex;  // guards the five below: all that is in memory
   Claims claims;
   Waiters waiters;
+  Windows windows;
+  DueHeap leases;               // leased jobs by deadline, for the reaper
+  bool knows_leases = false;    // whether every leased job stands in there, up to its horizon
+  uint64_t corrupt_leases = 0;  // leased rows that did not decode when the leases were read
 
   Store() noexcept = default;
   Store(const Store&) = delete;

@@ -58,6 +58,7 @@ cdef extern from "rows.hpp" namespace "telha" nogil:
 
     # The members of libcpp's string may raise, which no code without the GIL can do.
     void set_text(string* out, const char* data, size_t size) noexcept
+    void sort_unique(List[string]* names) noexcept
     void append_text(string* out, const char* data, size_t size) noexcept
 
 cdef extern from "settings.hpp" namespace "telha" nogil:
@@ -120,6 +121,48 @@ cdef extern from "claims.hpp" namespace "telha" nogil:
         size_t wait_and_take(Lock& lock, const vector[string]& names) noexcept
         void give_back(Name name) noexcept
 
+cdef extern from "kinds.hpp" namespace "telha" nogil:
+    enum:
+        kMaxKinds
+
+    cdef cppclass KindPattern:
+        Bytes text
+        bint is_exact
+
+    cdef cppclass Kinds:
+        Kinds() noexcept
+        size_t count
+        KindPattern* patterns
+
+cdef extern from "due.hpp" namespace "telha" nogil:
+    cdef cppclass DueHeap:
+        void push(int64_t at_us, const char* key) noexcept
+        const char* top(int64_t now_us) noexcept
+        void pop() noexcept
+        bint is_past_horizon(int64_t now_us) noexcept
+        void clear() noexcept
+
+cdef extern from "ready.hpp" namespace "telha" nogil:
+    cdef cppclass Window:
+        Kinds kinds
+        const char* scope() noexcept
+        void offer(const char* key, int64_t not_before_us) noexcept
+        void add(const char* key, int64_t not_before_us) noexcept
+        const char* first(int64_t now_us) noexcept
+        int64_t next_due_us() noexcept
+        bint is_complete() noexcept
+        const char* cursor() noexcept
+        size_t cursor_size() noexcept
+        void begin_scan() noexcept
+        void end_scan(const char* last_order) noexcept
+        void restart() noexcept
+
+    cdef cppclass Windows:
+        Window* find(const char* scope, const Kinds& kinds) noexcept
+        size_t count_of(const char* scope) noexcept
+        Window* of(const char* scope, size_t index) noexcept
+        void withdraw(const char* key) noexcept
+
 cdef extern from "waiters.hpp" namespace "telha" nogil:
     cdef cppclass Waiter:
         Waiter() noexcept
@@ -153,6 +196,10 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         Mutex mutex
         Claims claims
         Waiters waiters
+        Windows windows
+        DueHeap leases
+        bint knows_leases
+        uint64_t corrupt_leases
         Corrupt corrupt_rows
         Fault open() noexcept
         Fault close() noexcept
@@ -169,6 +216,19 @@ cdef extern from "store.hpp" namespace "telha" nogil:
     cdef cppclass Visit:
         Visit() noexcept
         Fault enter(Store* store) noexcept
+
+cdef extern from "cursor.hpp" namespace "telha" nogil:
+    cdef cppclass Cursor:
+        Cursor() noexcept
+        void open(Store* store, const char* prefix, size_t size) noexcept
+        void open_at(Store* store, const char* prefix, size_t size, const char* start, size_t start_size) noexcept
+        void seek(const char* key, size_t size) noexcept
+        bint is_on_row() noexcept
+        void step() noexcept
+        Slice key() noexcept
+        Slice value() noexcept
+        Fault fault() noexcept
+        bint skip_scope(const char* scope, size_t size) noexcept
 
 cdef extern from "fork.hpp" namespace "telha::fork" nogil:
     bint is_child() noexcept

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs the system packages that a build needs and this machine lacks; does nothing, fast, when all are there.
 #
-#   scripts/system-packages.sh [system|bundled]     which RocksDB the build will use; default system
+#   scripts/system-packages.sh [system|bundled] [PROGRAM...]
+#
+#   which RocksDB the build will use, default system; programs that are needed besides, each in a package of its name
 #
 #   PYTHON   the Python that will run the queue; default python3
 set -euo pipefail
@@ -18,6 +20,7 @@ need_package() {
 
 need make make
 need c++ g++
+for program in "${@:2}"; do need "$program" "$program"; done
 # Python is asked what it can do: one that was not installed by apt brings its own venv and headers.
 if command -v "$python" >/dev/null; then
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||

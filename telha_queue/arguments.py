@@ -5,9 +5,12 @@ Each function returns the value in the form in which the engine takes it, or rai
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from itertools import islice
 from uuid import UUID
 
+from telha_queue.clock import MAX_TIME_US, Clock
 from telha_queue.config import (
     MAX_BATCH_BYTES,
     MAX_BATCH_JOBS,
@@ -16,11 +19,12 @@ from telha_queue.config import (
     MAX_KIND_BYTES,
     MAX_SECS,
     MAX_WORKER_ID_BYTES,
+    QueueConfig,
 )
-from telha_queue.engine import Kinds, NewJob, Token
-from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, PayloadTooLarge
-from telha_queue.job import Exact, JobRecord, JobSpec, Lease
-from telha_queue.scope import Scope
+from telha_queue.engine import Engine, Kinds, NewJob, Token
+from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, PayloadTooLarge, shown
+from telha_queue.job import Exact, JobRecord, JobSpec, JobState, Lease
+from telha_queue.scope import Scope, exact_text, uuid_as_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,31 +37,46 @@ MAX_ATTEMPTS = 2**32 - 1
 MAX_KINDS = 64
 LATE = {"refuse": False, "accept_if_unclaimed": True}
 _MAX_US = MAX_SECS * 1_000_000
+_PRESENT_US = 10**15
+"""A queue whose clock is beyond this, in 2001, runs on a real time, ..."""
+_PAST_US = 10**14
+"""... and no gate of its jobs lies before this, in 1973: a smaller number counts something else."""
+
+
+def wiring(engine: Engine | None, config: QueueConfig | None, clock: Clock | None) -> None:
+    """What a queue is built of; a part of None is the default, or comes later."""
+    if isinstance(engine, (str, bytes, os.PathLike)):
+        raise InvalidType("a Queue is built on an engine; for a directory use Queue.open(path)")
+    if config is not None and not isinstance(config, QueueConfig):
+        raise InvalidType(f"config is a QueueConfig, not {type(config).__name__}")
+    if clock is not None and not callable(clock):
+        raise InvalidType(f"clock is a callable that returns microseconds, not {type(clock).__name__}")
 
 
 def scope_key(scope: Scope) -> bytes:
     """The key of a scope."""
     if type(scope) is not Scope:
-        raise InvalidScope(f"a scope is a telha_queue.Scope, not {type(scope).__name__}")
+        such = ", such as Scope.named('acme')" if isinstance(scope, str) else ""
+        raise InvalidScope(f"a scope is a telha_queue.Scope{such}, not {type(scope).__name__}")
     return scope.key
 
 
 def uuid_bytes(job_id: UUID) -> bytes:
     """The bytes of a job id."""
-    if not isinstance(job_id, UUID):
-        raise InvalidType(f"a job id is a uuid.UUID, not {type(job_id).__name__}")
-    return job_id.bytes
+    as_bytes = uuid_as_bytes(job_id)
+    if as_bytes is None:
+        raise InvalidType(f"a job id is a uuid.UUID of 128 bits, not {type(job_id).__name__}")
+    return as_bytes
 
 
 def name(what: str, value: str, limit_bytes: int) -> str:
     """A short printable name: a kind, a worker id, an idempotency key."""
-    if not isinstance(value, str):
-        raise InvalidType(f"{what} is a str, not {type(value).__name__}")
-    if not value or not value.isprintable():  # which also refuses NUL, control characters and lone surrogates
-        raise InvalidArgument(f"{what} is empty or holds characters that cannot be printed: {value!r:.80}")
-    if len(value) > limit_bytes or (not value.isascii() and len(value.encode()) > limit_bytes):
+    text = value if type(value) is str else _text(what, value)
+    if not text or not text.isprintable():  # which also refuses NUL, control characters and lone surrogates
+        raise InvalidArgument(f"{what} is empty or holds characters that cannot be printed: {shown(text)}")
+    if len(text) > limit_bytes or (not text.isascii() and len(text.encode()) > limit_bytes):
         raise InvalidArgument(f"{what} is longer than {limit_bytes} bytes")
-    return value if type(value) is str else str.__str__(value)  # a subclass may change; its text may not
+    return text
 
 
 def worker(worker_id: str) -> str:
@@ -67,13 +86,23 @@ def worker(worker_id: str) -> str:
 
 def blob(what: str, value: bytes, limit_bytes: int) -> bytes:
     """Opaque bytes up to a limit; a copy is taken of anything that can change."""
-    if type(value) is not bytes:
-        if not isinstance(value, (bytes, bytearray, memoryview)):
-            raise InvalidType(f"{what} is bytes-like, not {type(value).__name__}")
-        value = bytes(value)
-    if len(value) > limit_bytes:
-        raise PayloadTooLarge(what, size_bytes=len(value), limit_bytes=limit_bytes)
-    return value
+    if type(value) is bytes:
+        if len(value) > limit_bytes:
+            raise PayloadTooLarge(what, size_bytes=len(value), limit_bytes=limit_bytes)
+        return value
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        encode = "; encode it" if isinstance(value, str) else ""
+        raise InvalidType(f"{what} is bytes-like, not {type(value).__name__}{encode}")
+    try:
+        view = memoryview(value)  # the memory itself: what a subclass says of it counts for nothing
+    except (TypeError, ValueError, BufferError) as error:
+        raise InvalidArgument(f"{what} cannot be read: {error}") from None
+    with view:
+        if not view.c_contiguous:
+            raise InvalidArgument(f"{what} is a memoryview with gaps; copy it with bytes()")
+        if view.nbytes > limit_bytes:  # before it is copied
+            raise PayloadTooLarge(what, size_bytes=view.nbytes, limit_bytes=limit_bytes)
+        return view.tobytes()
 
 
 def whole(what: str, value: int, low: int, high: int) -> int:
@@ -81,8 +110,20 @@ def whole(what: str, value: int, low: int, high: int) -> int:
     if type(value) is not int:
         raise InvalidType(f"{what} is an int, not {type(value).__name__}")
     if not low <= value <= high:
-        raise InvalidArgument(f"{what} is from {low} to {high}, not {value}")
+        raise InvalidArgument(f"{what} is from {low} to {high}, not {shown(value)}")
     return value
+
+
+def flag(what: str, value: bool) -> bool:
+    """True or False, and nothing that merely counts as one."""
+    if type(value) is not bool:
+        raise InvalidType(f"{what} is a bool, not {type(value).__name__}")
+    return value
+
+
+def moment_us(what: str, at_us: int, now_us: int) -> int:
+    """A time of the queue's clock: at most ten years ahead of it, whoever gave it."""
+    return whole(what, at_us, 0, min(now_us + _MAX_US, MAX_TIME_US))
 
 
 def span_us(what: str, secs: float) -> int:
@@ -90,7 +131,7 @@ def span_us(what: str, secs: float) -> int:
     if type(secs) is not int and type(secs) is not float:
         raise InvalidType(f"{what} is a number of seconds, not {type(secs).__name__}")
     if not 0 <= secs <= MAX_SECS:  # false for NaN as well
-        raise InvalidArgument(f"{what} is from 0 to {MAX_SECS} seconds, not {secs}")
+        raise InvalidArgument(f"{what} is from 0 to {MAX_SECS} seconds, not {shown(secs)}")
     return round(secs * 1_000_000)
 
 
@@ -109,18 +150,22 @@ def heartbeat_us(lease_ttl_secs: float | None) -> int:
 
 def late(choice: str) -> bool:
     """What becomes of a completion after the reaper came first: True accepts it while nobody has leased the job."""
-    if not isinstance(choice, str) or choice not in LATE:
-        raise InvalidArgument(f"late is one of {', '.join(LATE)}, not {choice!r:.80}")
-    return LATE[choice]
+    text = exact_text(choice)
+    if text not in LATE:
+        raise InvalidArgument(f"late is one of {', '.join(LATE)}, not {shown(choice)}")
+    return LATE[text]
 
 
 def kind_filter(kinds: str | Iterable[str] | None) -> Kinds:
     """None for every kind, else up to 64 kinds: a plain string is a prefix, `Exact` a whole kind."""
     if kinds is None:
         return None
-    wanted = [kinds] if isinstance(kinds, str) else _listed("kinds", kinds)
+    if isinstance(kinds, (bytes, bytearray, memoryview)) or not isinstance(kinds, Iterable):
+        raise InvalidType(f"kinds is a str or an iterable of str, not {type(kinds).__name__}")
+    wanted = [kinds] if isinstance(kinds, str) else list(islice(kinds, MAX_KINDS + 1))
     if not 0 < len(wanted) <= MAX_KINDS:
-        raise InvalidArgument(f"kinds names 1 to {MAX_KINDS} kinds, not {len(wanted)}; None means every kind")
+        found = "more" if wanted else "none"
+        raise InvalidArgument(f"kinds names 1 to {MAX_KINDS} kinds, not {found}; None means every kind")
     return tuple((name("kind", kind, MAX_KIND_BYTES), isinstance(kind, Exact)) for kind in wanted)
 
 
@@ -130,10 +175,10 @@ def new_job(spec: JobSpec, max_payload_bytes: int, now_us: int) -> NewJob:
     if not_before is not None:
         if delay_secs is not None:
             raise InvalidArgument("give not_before or delay_secs, not both")
-        whole("not_before", not_before, 0, now_us + _MAX_US)
+        _gate_us(not_before, now_us)
     elif delay_secs is not None:
         delay_us = span_us("delay_secs", delay_secs)
-        not_before = now_us + delay_us if delay_us else None
+        not_before = min(now_us + delay_us, MAX_TIME_US) if delay_us else None
     return NewJob(
         name("kind", kind, MAX_KIND_BYTES),
         blob("payload", payload, max_payload_bytes),
@@ -146,23 +191,33 @@ def new_job(spec: JobSpec, max_payload_bytes: int, now_us: int) -> NewJob:
 
 def new_jobs(specs: Iterable[JobSpec], max_payload_bytes: int, now_us: int) -> list[NewJob]:
     """Many jobs to enqueue: at most 1,000 and 16 MiB of payload. One bad one refuses all, before any is stored."""
+    if isinstance(specs, JobSpec):  # a tuple, and so an iterable
+        raise InvalidType("jobs is a list of JobSpec, not one of them")
     jobs = []
-    for spec in batch("jobs", specs):
-        if not isinstance(spec, JobSpec):
-            raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
-        jobs.append(new_job(spec, max_payload_bytes, now_us))
+    for spec in _batch("jobs", specs):
+        try:
+            if not isinstance(spec, JobSpec):
+                raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
+            jobs.append(new_job(spec, max_payload_bytes, now_us))
+        except InvalidArgument as error:
+            raise _of_item(f"job {len(jobs)}", error) from None
     size_bytes = sum(len(job.payload) for job in jobs)
     if size_bytes > MAX_BATCH_BYTES:
         raise PayloadTooLarge("the batch", size_bytes=size_bytes, limit_bytes=MAX_BATCH_BYTES)
     return jobs
 
 
-def batch(what: str, items: Iterable[T]) -> list[T]:
-    """A list of at most 1,000 items."""
-    listed = _listed(what, items)
-    if len(listed) > MAX_BATCH_JOBS:
-        raise InvalidArgument(f"{what} holds {len(listed)} items; the limit is {MAX_BATCH_JOBS}")
-    return listed
+def tokens(leases: Iterable[JobRecord | Lease]) -> list[Token]:
+    """Many leases: at most 1,000. One that is none refuses all; one that is lost is for the engine to find."""
+    if isinstance(leases, (JobRecord, Lease)):
+        raise InvalidType("leases is a list of leases, not one of them")
+    checked: list[Token] = []
+    for lease in _batch("leases", leases):
+        try:
+            checked.append(token(lease))
+        except InvalidArgument as error:
+            raise _of_item(f"lease {len(checked)}", error) from None
+    return checked
 
 
 def token(lease: JobRecord | Lease) -> Token:
@@ -185,25 +240,70 @@ def holder(job_id: UUID, worker_id: str, lease_generation: int) -> tuple[bytes, 
 
 def detail(text: str) -> str:
     """A line for the trail: at most 4 KiB."""
-    if not isinstance(text, str):
-        raise InvalidType(f"detail is a str, not {type(text).__name__}")
-    if "\0" in text or len(text.encode(errors="replace")) > MAX_DETAIL_BYTES:
+    encoded = _text("detail", text).encode(errors="replace")
+    if b"\0" in encoded or len(encoded) > MAX_DETAIL_BYTES:
         raise InvalidArgument(f"detail holds NUL or is longer than {MAX_DETAIL_BYTES} bytes")
-    return text.encode(errors="replace").decode()
+    return encoded.decode()
 
 
 def error_text(text: str) -> str:
     """Why a job failed, for its trail. Too long a text is cut in its middle: a failure must be recordable."""
-    if not isinstance(text, str):
-        raise InvalidType(f"error is a str, not {type(text).__name__}")
-    encoded = text.encode(errors="replace").replace(b"\0", b"?")
+    if isinstance(text, BaseException):
+        raise InvalidType(f"error is a str, not {type(text).__name__}: use str(error)")
+    encoded = _text("error", text).encode(errors="replace").replace(b"\0", b"?")
     if len(encoded) > MAX_DETAIL_BYTES:
         half = MAX_DETAIL_BYTES // 2 - 16
         encoded = encoded[:half] + b"\n[cut here]\n" + encoded[-half:]
     return encoded.decode(errors="ignore")
 
 
-def _listed(what: str, items: Iterable[T]) -> list[T]:
+def state(wanted: JobState | None) -> JobState | None:
+    """A state to list; None for all."""
+    if wanted is not None and not isinstance(wanted, JobState):
+        member = (exact_text(wanted) or "").upper()
+        use = f": use JobState.{member}" if member in JobState.__members__ else ""
+        raise InvalidType(f"state is a JobState, not {type(wanted).__name__}{use}")
+    return wanted
+
+
+def page_key(after: JobRecord | None) -> bytes | None:
+    """The key that a page begins behind; None for the first page."""
+    if after is None:
+        return None
+    if type(after) is not JobRecord:
+        raise InvalidType(f"after is a JobRecord, not {type(after).__name__}")
+    return after.key
+
+
+def _gate_us(not_before: int, now_us: int) -> None:
+    if type(not_before) is not int:
+        raise InvalidType(
+            f"not_before is an int of microseconds since the epoch, not {type(not_before).__name__}; or use delay_secs"
+        )
+    if 0 < not_before < _PAST_US and now_us > _PRESENT_US:
+        raise InvalidArgument(
+            f"not_before is microseconds since the epoch; {not_before} looks like seconds or milliseconds; "
+            "or use delay_secs"
+        )
+    moment_us("not_before", not_before, now_us)
+
+
+def _batch(what: str, items: Iterable[T]) -> list[T]:
     if not isinstance(items, Iterable):
         raise InvalidType(f"{what} is iterable, not {type(items).__name__}")
-    return list(items)
+    listed = list(islice(items, MAX_BATCH_JOBS + 1))  # who knows whether there is an end to it
+    if len(listed) > MAX_BATCH_JOBS:
+        raise InvalidArgument(f"{what} holds more than {MAX_BATCH_JOBS} items")
+    return listed
+
+
+def _of_item(which: str, error: InvalidArgument) -> InvalidArgument:
+    error.args = (f"{which}: {error}",)  # the error that it is, with what it knows; its text says where
+    return error
+
+
+def _text(what: str, value: str) -> str:
+    text = exact_text(value)
+    if text is None:
+        raise InvalidType(f"{what} is a str, not {type(value).__name__}")
+    return text

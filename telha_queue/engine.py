@@ -28,7 +28,7 @@ else:
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
 Outcomes = list[JobRecord | JobError]
-ScopeKeys = list[bytes]
+ScopeNames = list[tuple[bytes, str | None]]
 
 Kinds = tuple[tuple[str, bool], ...] | None
 
@@ -70,6 +70,9 @@ class Engine(Protocol):
     """
 
     capabilities: Capabilities
+
+    def name_scope(self, scope: bytes, name: str) -> None:
+        """Keep the name of a scope, which is what its key is made of, for `scopes`. Writes nothing when it is kept."""
 
     def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
         """Store one Pending job, or return the job that already has its idempotency key in this scope."""
@@ -136,8 +139,8 @@ class Engine(Protocol):
     def counts(self, scope: bytes | None) -> dict[JobState, int]:
         """Exact number of jobs per state, every state present."""
 
-    def scopes(self) -> ScopeKeys:
-        """The scopes that have at least one job, in key order."""
+    def scopes(self) -> ScopeNames:
+        """The scopes that have at least one job, in key order, and their names as they are stored: maybe damaged."""
 
     def reap_expired(self, now_us: int) -> ReapReport:
         """Take back every lease whose deadline, grace included, has passed. Reads no row that is not leased."""

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
     from uuid import UUID
+
+_SHOWN_CHARACTERS = 80
+_SHOWN_BITS = 256
 
 
 class JobError(Exception):
-    """Root of every error raised by telha_queue."""
+    """Root of every error raised by telha_queue. Each can be copied and pickled, so that it may leave its process."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by calling the class, as exceptions do: its parameters are facts, and `args` is the message made of them.
+        return _made_again, (type(self), self.args), self.__dict__
 
 
 class ConfigError(JobError, ValueError):
@@ -70,7 +78,7 @@ class LeaseConflict(JobError):
         elif state == _LEASED:
             reason = f"lease generation {presented} belongs to another worker"
         else:
-            reason = f"lease generation {presented} has ended"
+            reason = f"lease generation {presented} has ended: the job is {_state_name(state)}"
         super().__init__(f"job {job_id}: {reason}")
         self.job_id = job_id
         self.held = held
@@ -82,8 +90,7 @@ class InvalidTransition(JobError):
     """The job's state does not allow the verb; nothing was changed."""
 
     def __init__(self, job_id: UUID, *, verb: str, state: int) -> None:
-        name = STATE_NAMES[state] if 0 <= state < len(STATE_NAMES) else str(state)
-        super().__init__(f"job {job_id}: cannot {verb} a job that is {name}")
+        super().__init__(f"job {job_id}: cannot {verb} a job that is {_state_name(state)}")
         self.job_id = job_id
         self.verb = verb
         self.state = state
@@ -115,8 +122,12 @@ class StoreClosed(StorageError):
 class StoreForked(StoreClosed):
     """This process was forked from one that had a queue open. Open queues after fork, or start workers with spawn."""
 
-    def __init__(self) -> None:
-        super().__init__("this process was forked from one that had a queue open; start workers with spawn instead")
+    def __init__(
+        self,
+        message: str = "this process was forked from one that had a queue open; a queue belongs to one process: "
+        "run workers as threads of it, or open another queue in a process started with spawn",
+    ) -> None:
+        super().__init__(message)
 
 
 class StoreLocked(StorageError):
@@ -147,3 +158,22 @@ class UnsupportedVersion(CorruptRecord):
 
 STATE_NAMES = ("pending", "leased", "completed", "failed", "dead")
 _LEASED = 1
+
+
+def shown(value: object) -> str:
+    """A value for a message: cut short, and never the cause of another error (Python refuses to print huge ints)."""
+    if isinstance(value, int) and int.bit_length(value) > _SHOWN_BITS:
+        return f"an int of {int.bit_length(value)} bits"
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  # whatever it is that cannot be shown, the message is about something else
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 3]}..."
+
+
+def _state_name(state: int) -> str:
+    return STATE_NAMES[state] if 0 <= state < len(STATE_NAMES) else str(state)
+
+
+def _made_again(kind: type[JobError], args: tuple[Any, ...]) -> JobError:
+    return kind.__new__(kind, *args)  # which keeps `args` as it is given them

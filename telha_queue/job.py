@@ -30,6 +30,9 @@ class JobState(IntEnum):
     DEAD = 4
     """Given up; see `dead_reason`. An operator may retry it."""
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 class JobEvent(NamedTuple):
     """One step of a job's trail.

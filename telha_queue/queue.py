@@ -13,13 +13,13 @@ from uuid import UUID
 
 from telha_queue import arguments as check
 from telha_queue.blocking import Wanted, lease_within
-from telha_queue.clock import MAX_TIME_US, Clock, ForkedClock, GuardedClock
+from telha_queue.clock import Clock, ForkedClock, GuardedClock
 from telha_queue.config import MAX_BATCH_JOBS, QueueConfig
 from telha_queue.engine import Engine, JobRecords, Outcomes, Token
-from telha_queue.errors import InvalidType, StorageError
+from telha_queue.errors import StorageError
 from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.process import unwatch, watch
-from telha_queue.scope import Scope
+from telha_queue.scope import Scope, scope_as_stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ class Queue:
 
     def __init__(self, engine: Engine, config: QueueConfig | None = None, clock: Clock | None = None) -> None:
         """Wrap an engine that is already open; most programs use `Queue.open`."""
+        check.wiring(engine, config, clock)
         self._engine = engine
         self._config = config if config is not None else QueueConfig()
         self._now_us = GuardedClock(clock, start_us=engine.last_seen_us())
         self._lease_ttl_us = round(self._config.lease_ttl_secs * 1_000_000)
+        self._named: set[bytes] = set()
         self._reaper: Reaper | None = None
-        self._reaper_lock = threading.Lock()
+        self._reaper_lock = threading.RLock()  # a signal handler may close the queue while its thread is at it
         subscribe = getattr(clock, "subscribe", None)
         if subscribe is not None:
             subscribe(engine.wake)
@@ -69,6 +71,7 @@ class Queue:
         """
         from telha_queue.engines.rocks import RocksEngine  # the import that loads RocksDB
 
+        check.wiring(None, config, clock)  # before a directory is made and owned
         settings = QueueConfig.from_env() if config is None else config
         return cls(RocksEngine.open(path, settings, create=create), settings, clock)
 
@@ -99,7 +102,10 @@ class Queue:
         key = check.scope_key(scope)
         now_us = self._now_us()
         spec = JobSpec(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts)
-        return self._engine.enqueue(key, check.new_job(spec, self._config.max_payload_bytes, now_us), now_us)
+        checked = check.new_job(spec, self._config.max_payload_bytes, now_us)
+        if scope.name is not None:
+            self._keep_name(key, scope.name)
+        return self._engine.enqueue(key, checked, now_us)
 
     def enqueue_many(self, scope: Scope, jobs: Iterable[JobSpec]) -> JobRecords:
         """Store up to 1,000 jobs in one write, all or nothing, and return them in order.
@@ -109,6 +115,8 @@ class Queue:
         key = check.scope_key(scope)
         now_us = self._now_us()
         checked = check.new_jobs(jobs, self._config.max_payload_bytes, now_us)
+        if checked and scope.name is not None:
+            self._keep_name(key, scope.name)
         return self._engine.enqueue_many(key, checked, now_us) if checked else []
 
     # Lease
@@ -196,7 +204,7 @@ class Queue:
         Returns one outcome per lease, in order: the finished job, or the LeaseConflict or JobNotFound that this one
         met, returned and not raised, so that it harms no other.
         """
-        tokens = [check.token(lease) for lease in check.batch("leases", leases)]
+        tokens = check.tokens(leases)
         accept_late = check.late(late)
         return self._engine.complete_many(tokens, accept_late, self._now_us()) if tokens else []
 
@@ -206,8 +214,7 @@ class Queue:
         It is dead when it is not retryable or when its attempts are used up. `error` is kept in the trail, cut to
         4 KiB.
         """
-        if type(retryable) is not bool:
-            raise InvalidType(f"retryable is a bool, not {type(retryable).__name__}")
+        check.flag("retryable", retryable)
         return self._engine.fail(check.token(lease), check.error_text(error), retryable, self._now_us())
 
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
@@ -247,16 +254,12 @@ class Queue:
         Pass the last record of one page as `after` to get the next. A job that changes state between two pages may
         be seen twice or not at all.
         """
-        if state is not None and not isinstance(state, JobState):
-            raise InvalidType(f"state is a JobState, not {type(state).__name__}")
-        if after is not None and type(after) is not JobRecord:
-            raise InvalidType(f"after is a JobRecord, not {type(after).__name__}")
         return self._engine.list(
             None if scope is None else check.scope_key(scope),
-            state,
+            check.state(state),
             check.kind_filter(kinds),
             check.whole("limit", limit, 1, MAX_LIST),
-            None if after is None else after.key,
+            check.page_key(after),
         )
 
     def counts(self, scope: Scope | None = None) -> dict[JobState, int]:
@@ -264,18 +267,19 @@ class Queue:
         return self._engine.counts(None if scope is None else check.scope_key(scope))
 
     def scopes(self) -> Scopes:
-        """The scopes that have jobs, the system first."""
-        return [Scope(key) for key in self._engine.scopes()]
+        """The scopes that have jobs, the system first; each with its name, if a job was enqueued to it by name."""
+        return [scope_as_stored(key, name) for key, name in self._engine.scopes()]
 
     def reap_expired(self, now_us: int | None = None) -> ReapReport:
         """Take back every lease whose deadline, `lease_grace_secs` included, has passed; one pass of the reaper.
 
-        A `now_us` later than the queue's clock moves that clock on; an earlier one counts as now.
+        A `now_us` later than the queue's clock moves that clock on, for good: no job is ever given an earlier time
+        again. It is at most ten years ahead. An earlier one counts as now.
         """
-        if now_us is None:
-            return self._engine.reap_expired(self._now_us())
-        check.whole("now_us", now_us, 0, MAX_TIME_US)
-        return self._engine.reap_expired(self._now_us.advance_to(now_us))
+        at_us = self._now_us()
+        if now_us is not None:
+            at_us = self._now_us.advance_to(check.moment_us("now_us", now_us, at_us))
+        return self._engine.reap_expired(at_us)
 
     def start_reaper(self) -> Reaper:
         """Run `reap_expired` every `reaper_interval_secs` in a thread until the queue is closed.
@@ -284,11 +288,17 @@ class Queue:
         """
         from telha_queue.reaper import Reaper  # and with it logging, which takes long to import
 
+        started = Reaper(self, self._config.reaper_interval_secs)
         with self._reaper_lock:
-            if self._reaper is None:
-                self._reaper = Reaper(self, self._config.reaper_interval_secs)
-                self._reaper.start()
-            return self._reaper
+            if self._reaper is not None:
+                return self._reaper
+            self._reaper = started
+            try:
+                started.start()
+            except BaseException:  # there may be no room for another thread
+                self._reaper = None
+                raise
+            return started
 
     # Life
 
@@ -311,6 +321,12 @@ class Queue:
             if kind is None:  # else the block's own error is the one that tells what went wrong
                 raise
 
+    def _keep_name(self, key: bytes, name: str) -> None:
+        """Have the store know a name before the first job that this queue enqueues with it."""
+        if key not in self._named:
+            self._engine.name_scope(key, name)
+            self._named.add(key)
+
     def _lease_one(
         self, scope: bytes | None, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float
     ) -> JobRecord | None:
@@ -330,5 +346,5 @@ class Queue:
     def abandon(self) -> None:
         """In a forked child: refuse every call, and touch no lock that a thread of the parent may hold. Internal."""
         self._now_us = ForkedClock()
-        self._reaper_lock = threading.Lock()
+        self._reaper_lock = threading.RLock()
         self._reaper = None

@@ -47,7 +47,11 @@ class Reaper:
     def start(self) -> None:
         """Start the thread; the first pass comes at once, for leases that ran out while nobody was there."""
         self._asked = True
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:
+            self._end()
+            raise
 
     @property
     def passes(self) -> int:
@@ -63,9 +67,10 @@ class Reaper:
             return self._passes + self._under_way
 
     def wait_pass(self, beyond: int, timeout_secs: float | None = None) -> bool:
-        """Wait until more than `beyond` passes have ended; False when the time is over or the reaper stopped."""
+        """Wait until more than `beyond` passes have ended; False when the time is over or the reaper does not run."""
         with self._state:
-            self._state.wait_for(lambda: self._passes > beyond or self._stopping, timeout_secs)
+            if self._thread.is_alive():  # in a forked child, for one, it is not
+                self._state.wait_for(lambda: self._passes > beyond or self._stopping, timeout_secs)
             return self._passes > beyond
 
     def stop(self) -> None:
@@ -77,6 +82,12 @@ class Reaper:
             self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._run_passes()
+        finally:
+            self._end()  # whatever ended it: nobody waits for a pass that will not come
+
+    def _run_passes(self) -> None:
         while True:
             with self._state:
                 self._state.wait_for(lambda: self._asked or self._stopping, self._interval_secs)
@@ -86,10 +97,12 @@ class Reaper:
                 self._under_way = True
             outcome = self._reap()
             if isinstance(outcome, StoreClosed):
-                self._end()
                 return
             if self._on_pass is not None:
-                self._on_pass(outcome)
+                try:
+                    self._on_pass(outcome)
+                except Exception:  # it is not the reaper's: leases are taken back whatever becomes of it
+                    log.exception("on_pass failed; the reaper goes on")
             with self._state:
                 self._passes += 1
                 self._under_way = False

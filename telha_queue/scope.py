@@ -6,6 +6,10 @@ from uuid import UUID
 
 from telha_queue.errors import InvalidScope
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 NIL = UUID(int=0)
 SCOPE_BYTES = 32
 
@@ -17,39 +21,52 @@ _MAX_NAME_BYTES = 255
 class Scope:
     """A tenant and a space within it, or the system. Immutable; equal when the keys are equal.
 
-    Build one with `Scope.tenant`, `Scope.named` or `Scope.SYSTEM`. `key` is the 32-byte prefix of its rows.
+    Build one with `Scope.tenant`, `Scope.named` or `Scope.SYSTEM`. `key` is the 32-byte prefix of its rows. `name` is
+    the text it was named by: None for any other, and for the scope of a job that was read.
     """
 
-    __slots__ = ("_name", "key")
+    __slots__ = ("key", "name")
     SYSTEM: Scope
-    _name: str | None
     key: bytes
+    name: str | None
 
     def __init__(self, key: bytes, name: str | None = None) -> None:
-        if type(key) is not bytes or len(key) != SCOPE_BYTES:
-            raise InvalidScope(f"a scope key is {SCOPE_BYTES} bytes")
+        if type(key) is not bytes:
+            raise InvalidScope(
+                f"a scope key is {SCOPE_BYTES} bytes, not {type(key).__name__}; use Scope.named or Scope.tenant"
+            )
+        if len(key) != SCOPE_BYTES:
+            raise InvalidScope(f"a scope key is {SCOPE_BYTES} bytes, not {len(key)}")
         if key[:16] == NIL.bytes and key[16:] != NIL.bytes:
             raise InvalidScope("the nil tenant has no spaces: it is the system scope")
+        if name is not None:
+            name = _checked(name)
+            if key != _key_of(name):
+                raise InvalidScope("a scope's name is the one that its key is made of")
         object.__setattr__(self, "key", key)
-        object.__setattr__(self, "_name", name)
+        object.__setattr__(self, "name", name)
 
     @classmethod
     def tenant(cls, tenant_id: UUID, space_id: UUID = NIL) -> Scope:
         """The scope of one space of one tenant. Raises InvalidScope for the nil tenant, which is the system."""
-        if not isinstance(tenant_id, UUID) or not isinstance(space_id, UUID):
-            raise InvalidScope("tenant_id and space_id are uuid.UUID values")
-        if tenant_id.int == 0:
+        tenant, space = uuid_as_bytes(tenant_id), uuid_as_bytes(space_id)
+        if tenant is None or space is None:
+            wrong = tenant_id if tenant is None else space_id
+            raise InvalidScope(f"tenant_id and space_id are uuid.UUID values, not {type(wrong).__name__}")
+        if tenant == NIL.bytes:
             raise InvalidScope("the nil UUID is the system scope, not a tenant")
-        return cls(tenant_id.bytes + space_id.bytes)
+        return cls(tenant + space)
 
     @classmethod
     def named(cls, name: str) -> Scope:
-        """The tenant scope that a short name stands for: 1 to 255 bytes of printable text, the same id every time."""
-        if not isinstance(name, str) or not name.isprintable() or not 0 < len(_utf8(name)) <= _MAX_NAME_BYTES:
-            raise InvalidScope(f"a scope name is printable text of 1 to {_MAX_NAME_BYTES} bytes")
-        from uuid import uuid5  # hashing is only needed here
+        """The tenant scope that a short name stands for: 1 to 255 bytes of printable text, the same id every time.
 
-        return cls(uuid5(_NAMES, name).bytes + NIL.bytes, name)
+        A store remembers the name from the first job that is enqueued with it; `Queue.scopes` tells it.
+        """
+        checked = _checked(name)
+        scope = cls(_key_of(checked))
+        object.__setattr__(scope, "name", checked)
+        return scope
 
     @property
     def is_system(self) -> bool:
@@ -69,6 +86,9 @@ class Scope:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Scope is immutable")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.key, self.name)
+
     def __eq__(self, other: object) -> bool:
         return self.key == other.key if isinstance(other, Scope) else NotImplemented
 
@@ -78,19 +98,55 @@ class Scope:
     def __str__(self) -> str:
         if self.is_system:
             return "system"
-        if self._name is not None:
-            return self._name
+        if self.name is not None:
+            return self.name
         return str(self.tenant_id) if self.space_id.int == 0 else f"{self.tenant_id}/{self.space_id}"
 
     def __repr__(self) -> str:
         return f"<Scope {self}>"
 
 
-def _utf8(text: str) -> bytes:
+def scope_as_stored(key: bytes, name: str | None) -> Scope:
+    """The scope of a key and of the name that a store has for it, which is left out when it is damaged."""
     try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return b""
+        return Scope(key, name)
+    except InvalidScope:
+        return Scope(key)
+
+
+_number_of = vars(UUID)["int"].__get__
+
+
+def uuid_as_bytes(value: UUID) -> bytes | None:
+    """The 16 bytes of a UUID, or None for what is none. By its number: what else a subclass says is its own affair."""
+    try:
+        return int.to_bytes(_number_of(value, UUID), 16, "big")
+    except (TypeError, AttributeError, OverflowError):  # no UUID, one that was never given its number, or a huge one
+        return None
+
+
+def exact_text(value: str) -> str | None:
+    """A str as nothing but its text, so that what is checked is what is stored; None for what is no str."""
+    try:
+        return str.__str__(value)
+    except TypeError:
+        return None
+
+
+def _checked(name: str) -> str:
+    text = exact_text(name)
+    if text is None:
+        raise InvalidScope(f"a scope name is a str, not {type(name).__name__}")
+    # Printable comes first: it refuses lone surrogates too, which cannot be encoded.
+    if not text.isprintable() or not 0 < len(text.encode()) <= _MAX_NAME_BYTES:
+        raise InvalidScope(f"a scope name is printable text of 1 to {_MAX_NAME_BYTES} bytes")
+    return text
+
+
+def _key_of(name: str) -> bytes:
+    from uuid import uuid5  # hashing is only needed here
+
+    return uuid5(_NAMES, name).bytes + NIL.bytes
 
 
 Scope.SYSTEM = Scope(bytes(SCOPE_BYTES))

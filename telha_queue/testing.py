@@ -25,6 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from telha_queue.queue import KindArgument, Queue
 
+__all__ = ["ManualClock", "START_US", "assert_enqueued", "drain", "memory_queue"]
+
 START_US = 1_750_000_000_000_000
 """Where a manual clock starts: June 2025, a time that looks like one."""
 _PAGE_JOBS = 1000

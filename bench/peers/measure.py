@@ -16,6 +16,7 @@ from bench.peers.protocol import Client, Durability, Peer, expect
 
 PAYLOAD_BYTES = 300
 WARM_UP_CALLS = 20
+POOL_JOBS = 1000  # distinct payloads, made before the clock runs
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def measure(peer: Peer, shape: Shape, directory: Path, jobs: int, limit_s: float
         os.sync()  # what earlier cells and the start-up left for the disk is not this cell's to wait for
         gc.collect()
         share = max(1, jobs // shape.clients // shape.batch)
-        enqueued, enqueue_s = together(clients, lambda client: enqueue(client, share, shape.batch, limit_s))
+        pool = payloads(POOL_JOBS + shape.batch)
+        enqueued, enqueue_s = together(clients, lambda client: enqueue(client, pool, share, shape.batch, limit_s))
         finished, finish_s = together(clients, lambda client: finish(client, shape.batch, limit_s))
         expect(0 < finished <= enqueued, f"{enqueued} jobs went in, {finished} came out")
         left = clients[0].left()
@@ -74,13 +76,13 @@ def warm_up(client: Client, batch: int) -> None:
         client.complete(held)
 
 
-def enqueue(client: Client, calls: int, batch: int, limit_s: float) -> int:
+def enqueue(client: Client, pool: Sequence[bytes], calls: int, batch: int, limit_s: float) -> int:
     """Make up to `calls` calls; return the number of jobs."""
-    jobs = payloads(batch)
     deadline = time.perf_counter() + limit_s
     made = 0
     while made < calls and time.perf_counter() < deadline:
-        client.enqueue(jobs)
+        start = made * batch % POOL_JOBS
+        client.enqueue(pool[start : start + batch])
         made += 1
     return made * batch
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 LEASE_SECS = 300  # nobody's lease may expire while it is measured
 Held = tuple[Any, bytes]  # what `complete` wants back, and the payload
@@ -18,6 +18,13 @@ class Durability(StrEnum):
 
     SYNC = "sync"
     OS = "os"
+
+
+class Settings(NamedTuple):
+    """What a peer is told in each class, for the page."""
+
+    sync: str
+    os: str
 
 
 class PeerFailed(Exception):
@@ -45,7 +52,7 @@ class Client(ABC):
     def left(self) -> int:
         """Count the jobs that are neither acknowledged nor lost: waiting and leased."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most have nothing to do
         """Disconnect. An embedded queue is closed by its `Peer.open`."""
 
 
@@ -53,11 +60,10 @@ class Peer(ABC):
     """One row of the table."""
 
     name: ClassVar[str]
-    packages: ClassVar[tuple[str, ...]]  # distributions that it needs; the first is the peer's own
     acknowledges: ClassVar[bool] = True  # has leases and acknowledgement, so the bar applies to it
     batches: ClassVar[bool] = False
     is_server: ClassVar[bool] = False  # another process, reached over a unix socket; also measured with many clients
-    settings: ClassVar[dict[Durability, str]]
+    settings: ClassVar[Settings]
     batch_means: ClassVar[str] = "none"
     apart: ClassVar[str]  # what the ratio does not show
 

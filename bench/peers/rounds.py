@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.peers.measure import Cell, Shape, measure
-from bench.peers.protocol import Durability, Peer, PeerFailed
+from bench.peers.protocol import Durability, Peer
 
 BATCH = 50
 CLIENTS = 8
@@ -30,10 +30,10 @@ Rounds = dict[tuple[Shape, str], list[Cell]]  # by shape and name of the peer, o
 
 
 class Failures(dict[str, str]):
-    """Why a peer is not in the table, by its name; the first reason stands."""
+    """Why a peer is not in the table, or no longer, by its name."""
 
-    def note(self, peer: Peer, reason: object) -> None:
-        self.setdefault(peer.name, " ".join(str(reason).split()))
+    def note(self, peer: Peer, error: Exception) -> None:
+        self[peer.name] = f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def run_rounds(
@@ -56,8 +56,10 @@ def run_rounds(
                 try:
                     with scratch(parent) as directory:
                         cell = measure(peer, shape, directory, JOBS, limit_s)
-                except PeerFailed as reason:
-                    failures.note(peer, reason)
+                except Exception as error:  # whatever a peer raises, the others can still be measured
+                    if peer is subject:
+                        raise
+                    failures.note(peer, error)
                 else:
                     cells.setdefault((shape, peer.name), []).append(cell)
     return cells

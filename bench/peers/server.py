@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,9 +24,14 @@ UNPACKED = Path(__file__).resolve().parents[2] / "build" / "peers"  # where serv
 
 @contextmanager
 def running(
-    command: Sequence[str], listens_on: Path, log: Path, *, user: str | None = None, stop: int = signal.SIGTERM
+    command: Sequence[str],
+    is_ready: Callable[[], bool],
+    log: Path,
+    *,
+    user: str | None = None,
+    stop: int = signal.SIGTERM,
 ) -> Iterator[None]:
-    """Run a server until the block ends. It is ready when it accepts a connection on its socket.
+    """Run a server until the block ends, which begins when the server is ready.
 
     A session of its own keeps Ctrl-C in a terminal from it, so that it is stopped in order: client first.
     """
@@ -40,7 +45,7 @@ def running(
             start_new_session=True,
         )
     try:
-        wait_until_ready(process, Path(command[0]).name, listens_on, log)
+        wait_until_ready(process, Path(command[0]).name, is_ready, log)
         yield
     finally:
         end(process, stop)
@@ -62,16 +67,20 @@ def as_user(user: str | None, command: Sequence[str]) -> list[str]:
     return [setpriv, *identity, "--pdeathsig", "KILL", *command]
 
 
-def wait_until_ready(process: subprocess.Popen[bytes], name: str, listens_on: Path, log: Path) -> None:
+def wait_until_ready(process: subprocess.Popen[bytes], name: str, is_ready: Callable[[], bool], log: Path) -> None:
     deadline = time.monotonic() + START_SECS
-    while True:
-        with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(str(listens_on))
-            return
+    while not is_ready():
         if process.poll() is not None or time.monotonic() > deadline:
             tail = log.read_text(errors="replace").strip().splitlines()[-3:]
             raise PeerFailed(f"{name} did not start: {' / '.join(tail)}")
-        time.sleep(0.01)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.01)
+
+
+def accepts(address: Path) -> bool:
+    """Tell whether somebody listens on this socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(address)) == 0
 
 
 def end(process: subprocess.Popen[bytes], stop: int) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PATH_VARIABLE = "TELHA_QUEUE_PATH"
+_EARLIER = "telha_queue.cli.earlier."
 
 
 class LazyGroup(click.Group):
@@ -83,11 +84,38 @@ def _discard_output() -> None:
 
 def queue_options(command: Command) -> Command:
     """The options of every command: which queue, and for whom the output is."""
-    for_programs = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+    for_programs = click.option(
+        "--json", "as_json", is_flag=True, callback=_or_earlier, help="Print JSON, for programs."
+    )
     where = click.option(
-        "--path", metavar="DIR", envvar=PATH_VARIABLE, help=f"The queue's directory; else ${PATH_VARIABLE}."
+        "--path",
+        metavar="DIR",
+        envvar=PATH_VARIABLE,
+        callback=_or_earlier,
+        help=f"The queue's directory; else ${PATH_VARIABLE}.",
     )
     return where(for_programs(command))
+
+
+def early_options(group: Command) -> Command:
+    """The same options in front of a command's name, `telha --path DIR jobs list`, where many type them."""
+    how: dict[str, Any] = {"callback": _remember, "expose_value": False, "hidden": True}
+    return click.option("--path", **how)(click.option("--json", "as_json", is_flag=True, **how)(group))
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value:
+        ctx.meta[_EARLIER + str(param.name)] = value
+
+
+def _or_earlier(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """What was given in front of the command counts as given to it, unless it has its own."""
+    name = str(param.name)
+    given = click.core.ParameterSource.COMMANDLINE
+    if ctx.get_parameter_source(name) is given or _EARLIER + name not in ctx.meta:
+        return value
+    ctx.set_parameter_source(name, given)
+    return ctx.meta[_EARLIER + name]
 
 
 def open_queue(path: str | None, *, create: bool = False) -> Queue:
@@ -123,6 +151,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, asked: bool) -> N
         "info": "telha_queue.cli.info:info",
     },
 )
+@early_options
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
 )
@@ -144,5 +173,6 @@ def telha() -> None:
         "reap": "telha_queue.cli.jobs:reap",
     },
 )
+@early_options
 def jobs() -> None:
     """Enqueue, find and repair jobs."""

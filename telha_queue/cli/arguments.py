@@ -6,6 +6,7 @@ Functions, for click's `type=`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
@@ -52,6 +53,22 @@ def job_id(text: str) -> UUID:
     if not _UUID.fullmatch(bare):
         raise OneLine(f"{text!r} is not a job id; one looks like 01936f2e-7c1a-7abc-8def-0123456789ab")
     return UUID(bare)
+
+
+def whole(option: str, low: int, high: int | None = None) -> Callable[[str], int]:
+    """The reader of an option that is a whole number within bounds."""
+
+    def number(text: str) -> int:
+        bounds = f"{low} or more" if high is None else f"from {low} to {high}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise OneLine(f"{option} is a whole number, {bounds}, not {text!r}") from None
+        if value < low or (high is not None and value > high):
+            raise OneLine(f"{option} is {bounds}, not {value}")
+        return value
+
+    return number
 
 
 def instant(text: str) -> int:

@@ -6,6 +6,7 @@ import base64
 import codecs
 from typing import Any
 
+from telha_queue.cli import scopes
 from telha_queue.cli.text import age, clipped, instant, size, span
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState
 from telha_queue.scope import Scope
@@ -43,10 +44,10 @@ def outlook(job: JobRecord, now_us: int) -> str:
     return ""
 
 
-def death_of(job: DeadJob) -> str:
-    """Why the reaper gave a job up, and who had it last."""
+def death_of(job: DeadJob, scope: Scope) -> str:
+    """Whose job the reaper gave up and why, and who had it last. The scope is the job's, with its name."""
     tries = "1 attempt" if job.attempts == 1 else f"{job.attempts} attempts"
-    return f"{_reason(job.dead_reason)}: {tries}, last held by {job.worker_id}"
+    return f"scope {scopes.label(scope)}; {_reason(job.dead_reason)}: {tries}, last held by {job.worker_id}"
 
 
 def _reason(dead_reason: str) -> str:
@@ -75,34 +76,28 @@ def error_line(job: JobRecord) -> str:
     return clipped(lines[-1].strip() if lines[0].startswith("Traceback ") else lines[0], _SHOWN_CHARS)
 
 
-def facts(job: JobRecord, payload: bytes, now_us: int) -> list[tuple[str, str]]:
-    """What `telha jobs show` says above the trail: label and text, in reading order."""
+def facts(job: JobRecord, scope: Scope, payload: bytes, now_us: int) -> list[tuple[str, str]]:
+    """What `telha jobs show` says above the trail: label and text, in reading order. The scope brings its name."""
     said = outlook(job, now_us)
-    ceiling = "" if job.max_attempts is None else f" of {job.max_attempts}"
+    ceiling = "" if job.max_attempts is None else f" of {job.max_attempts} allowed"
     crashed = f", {job.crashes} of them by an expired lease" if job.crashes else ""
     found = [
         ("job", str(job.job_id)),
-        *_scope_facts(job.scope),
+        *scopes.facts(scope),
         ("kind", job.kind),
         ("state", f"{state_of(job)}, {said}" if said else state_of(job)),
         ("priority", str(job.priority)),
-        ("attempts", f"{job.attempts}{ceiling}{crashed}"),
+        ("attempts", f"{job.attempts} lost{ceiling}{crashed}"),
         ("created", f"{instant(job.created_at)}, {span(max(now_us - job.created_at, 0))} ago"),
         ("payload", payload_summary(payload)),
     ]
     if job.lease_generation:
-        found.append(("lease", f"generation {job.lease_generation}"))
+        found.append(("leases", f"{job.lease_generation} in all, the latest is generation {job.lease_generation}"))
     if job.idempotency_key is not None:
         found.append(("key", job.idempotency_key))
     if job.continuation is not None:
         found.append(("checkpoint", size(len(job.continuation))))
     return found
-
-
-def _scope_facts(scope: Scope) -> list[tuple[str, str]]:
-    if not scope.space_id.int:
-        return [("scope", str(scope))]
-    return [("tenant", str(scope.tenant_id)), ("space", str(scope.space_id))]  # too long for one line of 80 columns
 
 
 def payload_summary(payload: bytes) -> str:
@@ -152,11 +147,14 @@ def _detail(event: JobEvent) -> str:
     return f"{merged}; {event.detail}" if event.detail else merged
 
 
-def as_json(job: JobRecord, payload: bytes | None = None) -> dict[str, Any]:
-    """A job as a JSON object, times in µs since the epoch; with payload, checkpoint and trail if given its payload."""
+def as_json(job: JobRecord, scope: Scope, payload: bytes | None = None) -> dict[str, Any]:
+    """A job as a JSON object, times in µs since the epoch; with payload, checkpoint and trail if given its payload.
+
+    The scope is the job's, with its name.
+    """
     document: dict[str, Any] = {
         "job_id": str(job.job_id),
-        "scope": str(job.scope),
+        **scopes.as_json(scope),
         "kind": job.kind,
         "state": state_of(job),
         "priority": job.priority,

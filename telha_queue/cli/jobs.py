@@ -12,7 +12,8 @@ from uuid import UUID
 
 import click
 
-from telha_queue.cli import arguments, describe, exits, render
+from telha_queue.arguments import MAX_ATTEMPTS
+from telha_queue.cli import arguments, describe, exits, render, scopes
 from telha_queue.cli.app import now_us, open_queue, queue_options
 from telha_queue.config import HARD_PAYLOAD_BYTES
 from telha_queue.errors import JobError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _PAGE_JOBS = 1000
 _STATE_HELP = "pending, leased, completed or dead; runnable, running, done and failed mean the same."
-_LIST_HEADER = ("ID", "STATE", "PRI", "TRIES", "AGE", "KIND")
+_LIST_HEADER = ("ID", "STATE", "PRI", "FAILS", "AGE", "KIND")
 
 
 @click.command()
@@ -35,13 +36,25 @@ _LIST_HEADER = ("ID", "STATE", "PRI", "TRIES", "AGE", "KIND")
 @click.option(
     "--scope", metavar="SCOPE", type=arguments.scope, default="system", show_default=True, help="Whose job it is."
 )
-@click.option("--priority", type=int, default=128, show_default=True, help="0 to 255; lower is leased sooner.")
+@click.option(
+    "--priority",
+    metavar="N",
+    type=arguments.whole("--priority", 0, 255),
+    default=128,
+    show_default=True,
+    help="0 to 255; lower is leased sooner.",
+)
 @click.option("--delay", type=float, metavar="SECS", help="Not before so many seconds from now.")
 @click.option(
     "--not-before", metavar="TIME", type=arguments.instant, help="Not before this time, ISO 8601; UTC without a zone."
 )
 @click.option("--idempotency-key", metavar="KEY", help="If a job of the scope has this key, that job is the answer.")
-@click.option("--max-attempts", type=int, metavar="N", help="The job's own limit of attempts.")
+@click.option(
+    "--max-attempts",
+    metavar="N",
+    type=arguments.whole("--max-attempts", 1, MAX_ATTEMPTS),
+    help="The job's own limit of attempts.",
+)
 @click.option("--create", is_flag=True, help="Create the queue if there is none at the path.")
 def enqueue(
     path: str | None,
@@ -76,9 +89,10 @@ def enqueue(
             idempotency_key=idempotency_key,
             max_attempts=max_attempts,
         )
+        told = _line(job, scopes.Known.of(queue)) if as_json else str(job.job_id)
     if job.created_at < asked_us:
         click.echo("a job with this idempotency key was there already", err=True)
-    click.echo(_line(job) if as_json else str(job.job_id))
+    click.echo(told)
 
 
 @click.command("list")
@@ -93,7 +107,14 @@ def enqueue(
     "--state", metavar="STATE", type=click.Choice(list(arguments.STATES), case_sensitive=False), help=_STATE_HELP
 )
 @click.option("--kind", "kinds", multiple=True, metavar="PREFIX", help="Kinds that start so; may be repeated.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many at most.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=arguments.whole("--limit", 1),
+    default=50,
+    show_default=True,
+    help="How many at most.",
+)
 @click.option(
     "--after", metavar="ID", type=arguments.job_id, help="Go on behind this job: the last one of the page before."
 )
@@ -117,12 +138,15 @@ def list_jobs(
         found = _pages(queue, scope, None if state is None else arguments.STATES[state], kinds or None, last)
         listed = list(islice(found, limit))
         has_more = next(found, None) is not None
+        known = scopes.Known.of(queue)
     if as_json:
         for job in listed:
-            click.echo(_line(job))
+            click.echo(_line(job, known))
     elif listed:
-        render.show(_table(listed, scope, now_us()))
-    else:
+        render.show(_table(listed, known, now_us()))
+    if scope is not None and scope not in known:
+        scopes.tell_unknown(scope)
+    elif not listed:
         click.echo("no jobs match", err=True)
     if has_more:
         click.echo(f"more: {_next_page(ctx, listed[-1])}", err=True)
@@ -139,18 +163,19 @@ def _pages(
         after = page[-1]
 
 
-def _table(listed: list[JobRecord], asked: Scope | None, now: int) -> render.Table:
+def _table(listed: list[JobRecord], known: scopes.Known, now: int) -> render.Table:
     """On a terminal a heading per scope and notes beneath; in a pipe, where lines get filtered, all in one line."""
     rows = []
     headings = render.on_terminal()
     for scope, group in groupby(listed, key=lambda job: job.scope):
+        label = scopes.label(known[scope])
         if headings:
-            rows.append(render.Row((), f"scope {asked or scope}"))
+            rows.append(render.Row((), f"scope {label}"))
         for job in group:
             note = "; ".join(filter(None, (describe.outlook(job, now), describe.error_line(job))))
             numbers = str(job.priority), str(job.attempts), describe.age_of(job, now)
             cells = str(job.job_id), describe.state_of(job), *numbers, job.kind
-            rows.append(render.Row(cells, note) if headings else render.Row((*cells, str(scope), note)))
+            rows.append(render.Row(cells, note) if headings else render.Row((*cells, label, note)))
     header = _LIST_HEADER if headings else (*_LIST_HEADER, "SCOPE", "NOTE")
     return render.Table(header, rows, right=(2, 3, 4), state=1)
 
@@ -182,13 +207,15 @@ def show(path: str | None, as_json: bool, job_id: UUID, payload_only: bool) -> N
         raise exits.OneLine("give --json or --payload, not both")
     with open_queue(path) as queue:
         job = queue.find(job_id)
+        known = scopes.Known.of(queue)
         payload = job.payload  # may stand in a row of its own, so it is read while the queue is open
     if payload_only:
         sys.stdout.buffer.write(payload)
     elif as_json:
-        click.echo(_line(job, payload))
+        click.echo(_line(job, known, payload))
     else:
-        head = render.Table(("", ""), [render.Row(fact) for fact in describe.facts(job, payload, now_us())])
+        facts = describe.facts(job, known[job.scope], payload, now_us())
+        head = render.Table(("", ""), [render.Row(fact) for fact in facts], least=render.ID_CHARS)
         trail = [render.Row(step) for step in describe.steps(job)]
         render.show(head, render.Table(("TIME", "SINCE", "STEP", "DETAIL"), trail, right=(1,), state=2))
 
@@ -204,6 +231,7 @@ def retry(ctx: click.Context, path: str | None, as_json: bool, job_ids: tuple[UU
     """
     refused = False
     with open_queue(path) as queue:
+        known = scopes.Known.of(queue)
         for job_id in job_ids:
             try:
                 job = queue.retry(queue.find(job_id).scope, job_id)
@@ -213,7 +241,7 @@ def retry(ctx: click.Context, path: str | None, as_json: bool, job_ids: tuple[UU
                 exits.complain(str(error))
                 refused = True
             else:
-                click.echo(_line(job) if as_json else f"{job_id} pending")
+                click.echo(_line(job, known) if as_json else f"{job_id} pending")
     if refused:
         ctx.exit(exits.REFUSED)
 
@@ -224,17 +252,22 @@ def reap(path: str | None, as_json: bool) -> None:
     """Take back every lease that has expired, once, in all scopes."""
     with open_queue(path) as queue:
         report = queue.reap_expired()
+        known = scopes.Known.of(queue)
     if as_json:
-        dead = [job._asdict() | {"scope": str(job.scope), "job_id": str(job.job_id)} for job in report.dead_jobs]
+        dead = [
+            {**job._asdict(), **scopes.as_json(known[job.scope]), "job_id": str(job.job_id)} for job in report.dead_jobs
+        ]
         click.echo(json.dumps(report._asdict() | {"dead_jobs": dead}))
         return
     click.echo(f"{report.reclaimed} reclaimed, {report.dead} dead")
-    rows = [render.Row((str(job.job_id), job.kind), describe.death_of(job)) for job in report.dead_jobs]
+    rows = [
+        render.Row((str(job.job_id), job.kind), describe.death_of(job, known[job.scope])) for job in report.dead_jobs
+    ]
     if rows:
         render.show(render.Table(("ID", "KIND"), rows))
     if report.corrupt:
         exits.complain(f"{report.corrupt} leased rows do not decode; they were left as they are")
 
 
-def _line(job: JobRecord, payload: bytes | None = None) -> str:
-    return json.dumps(describe.as_json(job, payload))
+def _line(job: JobRecord, known: scopes.Known, payload: bytes | None = None) -> str:
+    return json.dumps(describe.as_json(job, known[job.scope], payload))

@@ -17,6 +17,8 @@ from telha_queue.cli.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from rich.console import Console
     from rich.table import Table as RichTable
 
@@ -29,6 +31,8 @@ _STYLES = {
     "reaped": "red",
 }
 """Colours of states and of steps in a trail."""
+ID_CHARS = 36
+"""Of a job's id, or a tenant's: one that is folded cannot be copied."""
 _GAP = 2
 _INDENT = 4
 _PLAIN_CHARS = 40
@@ -51,6 +55,8 @@ class Table(NamedTuple):
     """Columns set to the right: numbers."""
     state: int | None = None
     """The column that holds a state or a step, shown in its colour."""
+    least: int = 8
+    """What the last column has at least, if it needs it: in a narrower terminal the lines are too long."""
 
 
 def on_terminal() -> bool:
@@ -91,20 +97,28 @@ def _print_rich(table: Table) -> None:
     from rich.text import Text
 
     plain = bool(os.environ.get("NO_COLOR"))  # rich would still print bold and dim
-    console = Console(highlight=False, emoji=False, markup=False, color_system=None if plain else "auto")
+
+    def console_of(width: int | None) -> Console:
+        colours: Literal["auto"] | None = None if plain else "auto"
+        return Console(highlight=False, emoji=False, markup=False, color_system=colours, width=width)
+
+    console = console_of(None)
     widths = _widths(table, cell_len)
+    # Rich would cut columns that do not fit, ids among them. A terminal wraps a line that is too long and cuts nothing.
+    fixed = sum(widths[:-1]) + _GAP * (len(widths) - 1)
+    grids = console_of(max(console.width, fixed + min(widths[-1], table.least)))
     if any(table.header):
-        _print_run(console, table, widths, [Row(table.header)], "bold")
+        _print_run(grids, table, widths, [Row(table.header)], "bold")
     run: list[Row] = []
     for row in table.rows:
         if row.cells:
             run.append(row)
         if row.note:
-            _print_run(console, table, widths, run)
+            _print_run(grids, table, widths, run)
             run = []
             note = Text(row.note, "dim" if row.cells else "bold", overflow="fold")
             console.print(Padding(note, (0, 0, 0, _INDENT if row.cells else 0)))
-    _print_run(console, table, widths, run)
+    _print_run(grids, table, widths, run)
 
 
 def _print_run(console: Console, table: Table, widths: Sequence[int], rows: Sequence[Row], style: str = "") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from telha_queue.cli import arguments, describe, render
+from telha_queue.cli import arguments, describe, render, scopes
 from telha_queue.cli.app import now_us, open_queue, queue_options
 from telha_queue.cli.text import age
 from telha_queue.job import JobState
@@ -44,20 +44,27 @@ def stats(path: str | None, as_json: bool, scope: Scope | None) -> None:
     """
     with open_queue(path) as queue:
         now = now_us()
+        known = scopes.Known.of(queue)
         lines = [
             ScopeCounts(each, queue.counts(each), _wait_us(queue, each, now))
-            for each in (queue.scopes() if scope is None else [scope])
+            for each in (known if scope is None else [known[scope]])
         ]
     total = {state: sum(line.counts[state] for line in lines) for state in _STATES}
     if as_json:
-        scopes = [{"scope": str(line.scope), **_named(line.counts), "wait_us": line.wait_us} for line in lines]
-        click.echo(json.dumps({"scopes": scopes, "total": _named(total)}))
-        return
+        told = [{**scopes.as_json(line.scope), **_named(line.counts), "wait_us": line.wait_us} for line in lines]
+        click.echo(json.dumps({"scopes": told, "total": _named(total)}))
+    if scope is not None and scope not in known:
+        scopes.tell_unknown(scope)
+    elif not as_json:
+        _show(lines, total)
+
+
+def _show(lines: list[ScopeCounts], total: dict[JobState, int]) -> None:
     rows = [_row(line) for line in lines]
     jobs = sum(total.values())
     rows.append(render.Row((*_cells(total), "", f"{_number(len(lines), 'scope')}, {_number(jobs, 'job')}")))
     header = (*(state.name for state in _STATES), "WAIT", "SCOPE")
-    render.show(render.Table(header, rows, right=(0, 1, 2, 3, 4)))
+    render.show(render.Table(header, rows, right=(0, 1, 2, 3, 4), least=render.ID_CHARS))
 
 
 def _wait_us(queue: Queue, scope: Scope, now: int) -> int | None:
@@ -66,7 +73,7 @@ def _wait_us(queue: Queue, scope: Scope, now: int) -> int | None:
 
 
 def _row(line: ScopeCounts) -> render.Row:
-    scope = str(line.scope)
+    scope = scopes.label(line.scope)
     cells = *_cells(line.counts), "" if line.wait_us is None else age(line.wait_us)
     if render.on_terminal() and line.scope.space_id.int:  # too long for its column: it would be broken in two
         return render.Row((*cells, "tenant/space:"), scope)

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from telha_queue._codec import encode_record, make_job_id
 from telha_queue.config import QueueConfig
-from telha_queue.engine import Capabilities, JobRecords, Kinds, NewJob, Outcomes, ScopeKeys, Token
+from telha_queue.engine import Capabilities, JobRecords, Kinds, NewJob, Outcomes, ScopeNames, Token
 from telha_queue.engines.sorted_rows import SortedRows
 from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
@@ -48,11 +48,16 @@ class MemoryEngine:
         self._is_open = True
         self._rows = SortedRows()
         self._payloads: dict[bytes, bytes] = {}
+        self._names: dict[bytes, str] = {}
         self._by_idempotency: dict[tuple[bytes, str], bytes] = {}
         self._last_created_us = 0
         self._last_seen_us = 0
 
     # Verbs that store, in the order of the seam.
+
+    def name_scope(self, scope: bytes, name: str) -> None:
+        with self._locked():
+            self._names[scope] = name
 
     def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
         with self._locked():
@@ -157,9 +162,9 @@ class MemoryEngine:
         with self._locked():
             return {state: self._rows.count(scope, state) for state in JobState}
 
-    def scopes(self) -> ScopeKeys:
+    def scopes(self) -> ScopeNames:
         with self._locked():
-            return self._rows.scopes()
+            return [(scope, self._names.get(scope)) for scope in self._rows.scopes()]
 
     def last_seen_us(self) -> int:
         """The latest time at which a job was stored or moved."""
@@ -208,6 +213,7 @@ class MemoryEngine:
             self._changed.notify_all()
             self._rows.clear()
             self._payloads.clear()
+            self._names.clear()
             self._by_idempotency.clear()
 
     # Below, but for the first two: called with the lock held.

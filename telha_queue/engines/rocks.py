@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 from telha_queue._rocks import Store, build_info, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
-from telha_queue.errors import InvalidPath, InvalidType
+from telha_queue.errors import InvalidPath, InvalidType, StorageFull
 
 __all__ = ["RocksEngine", "build_info"]
 
@@ -86,5 +87,7 @@ def _make(where: str) -> bool:
     except FileNotFoundError:
         raise InvalidPath(f"{where}: its parent directory does not exist") from None
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull(f"{where}: {error.strerror}") from None
         raise InvalidPath(f"{where}: {error.strerror}") from None
     return True

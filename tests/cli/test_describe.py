@@ -122,7 +122,7 @@ def test_a_long_payload_is_clipped_between_characters() -> None:
 
 def test_json_names_the_fields_of_a_record(queue: Queue) -> None:
     job = leased(queue, payload=b"\x00\x01")
-    short, whole = describe.as_json(job), describe.as_json(job, job.payload)
+    short, whole = describe.as_json(job, job.scope), describe.as_json(job, job.scope, job.payload)
     assert short["state"] == "leased"
     assert short["payload_bytes"] == 2
     assert "events" not in short

@@ -51,6 +51,6 @@ def test_every_exit_code_is_documented(page: str) -> None:
 
 def test_every_word_for_a_state_and_every_json_field_is_documented(page: str) -> None:
     with memory_queue() as queue:
-        fields = describe.as_json(queue.enqueue(Scope.SYSTEM, "x"), b"")
+        fields = describe.as_json(queue.enqueue(Scope.SYSTEM, "x"), Scope.SYSTEM, b"")
     for word in [*STATES, *fields]:
         assert f"`{word}`" in page

@@ -58,7 +58,10 @@ def test_1_the_queue_refused(telha: Telha) -> None:
         (("jobs", "list", "--scope", "01936f2e-7c1a-7abc-8def-0123456789"), "looks like a UUID"),
         (("jobs", "list", "--scope", "00000000-0000-0000-0000-000000000000"), "system"),
         (("jobs", "list", "--scope", ""), "scope"),
-        (("jobs", "enqueue", "x", "--priority", "256"), "priority"),
+        (("jobs", "enqueue", "x", "--priority", "256"), "--priority is from 0 to 255, not 256"),
+        (("jobs", "enqueue", "x", "--priority", "high"), "--priority is a whole number, from 0 to 255, not 'high'"),
+        (("jobs", "enqueue", "x", "--max-attempts", "0"), "--max-attempts is from 1 to 4294967295, not 0"),
+        (("jobs", "list", "--limit", "0"), "--limit is 1 or more, not 0"),
         (("jobs", "enqueue", "x", "--not-before", "soon"), "not a time"),
         (("jobs", "enqueue", "x", "--not-before", "2040-01-01", "--delay", "3"), "not both"),
         (("jobs", "enqueue", "x", "--delay", "nan"), "delay_secs"),
@@ -82,6 +85,18 @@ def test_2_no_path_is_given(telha: Telha, path: Path, monkeypatch: pytest.Monkey
     ends(telha("jobs", "list"), 2, "--path", "TELHA_QUEUE_PATH")
 
 
+@pytest.mark.usefixtures("empty")
+def test_path_and_json_may_stand_in_front_of_the_command(
+    telha: Telha, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TELHA_QUEUE_PATH", str(path / "nowhere"))
+    for words in [("--path", path, "--json", "stats"), ("--json", "info", "--path", path)]:
+        assert telha(*words).stdout.startswith("{")
+    for words in [("--path", path, "jobs", "reap"), ("--path", "x", "jobs", "--path", path, "reap")]:
+        assert telha(*words).stdout == "0 reclaimed, 0 dead\n"
+    ends(telha("--path", path, "jobs", "reap", "--path", path / "nowhere"), 4)
+
+
 def test_2_options_unknown_to_click(telha: Telha, path: Path) -> None:
     assert telha("jobs", "list", "--nope").exit_code == 2
     assert telha("jobs", "list", "--state", "nope").exit_code == 2
@@ -95,7 +110,7 @@ def test_3_another_process_owns_the_directory(telha: Telha, path: Path) -> None:
     with Popen([sys.executable, "-c", OWNER, path], stdin=PIPE, stdout=PIPE, text=True) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "open\n"
-        ends(telha("stats"), 3, str(path), f"process {owner.pid}", "stop that one first")
+        ends(telha("stats"), 3, str(path), f"process {owner.pid}", "stop that one first, or ask it: queue.list()")
         owner.communicate("")
     assert telha("stats").exit_code == 0
 

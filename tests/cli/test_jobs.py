@@ -61,8 +61,10 @@ def test_show_finds_a_job_of_any_scope_by_id_alone(
     ran = telha("jobs", "show", f"work_item:{job.job_id}")
     assert ran.exit_code == 0
     facts, trail = ran.stdout.split("\n\n")
-    assert f"scope     {ACME.tenant_id}" in facts
+    assert f"scope     acme\ntenant    {ACME.tenant_id}\n" in facts
     assert "state     dead, not retryable" in facts
+    assert "attempts  1 lost\n" in facts
+    assert "leases    1 in all" in facts
     assert [line.split()[1:3] for line in trail.splitlines()[2:4]] == [["+1.5", "s"], ["+250", "ms"]]
     assert "2025-06-15T15:06:40.000Z" in trail
     assert trail.endswith("ValueError: boom\n")
@@ -115,7 +117,7 @@ def test_reap_takes_expired_leases_back_and_tells_which_jobs_died(
     ran = telha("jobs", "reap")
     assert ran.stdout.splitlines()[0] == "1 reclaimed, 1 dead"
     assert f"{last}  ingest:md" in ran.stdout
-    assert "no worker survived it: 1 attempt, last held by w1" in ran.stdout
+    assert "scope acme; no worker survived it: 1 attempt, last held by w1" in ran.stdout
     with opened() as queue:
         assert queue.find(again).state == JobState.PENDING
         assert queue.find(last).state == JobState.DEAD

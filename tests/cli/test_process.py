@@ -20,6 +20,7 @@ from telha_queue.queue import Queue
 from telha_queue.scope import Scope
 
 Start = Callable[..., "subprocess.Popen[str]"]
+COMMAND = [sys.executable, "-m", "telha_queue.cli"]
 ACME = Scope.tenant(UUID(int=5), UUID(int=7))
 HOSTILE = "\x1b[2J[red]boom"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -126,6 +127,16 @@ def test_a_full_disk_under_the_output_is_one_line(telha_process: Start, job_id: 
         process = telha_process("jobs", "list", stdout=full)
         _, complaint = process.communicate(timeout=20)
     assert (process.returncode, complaint) == (1, "telha: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "complaint"),
+    [("<&-", 0, "no jobs match\n"), (">&-", 1, "telha: standard output is closed\n"), ("2>&-", 0, "")],
+)
+def test_a_standard_stream_that_is_closed_is_no_traceback(job_id: UUID, closed: str, code: int, complaint: str) -> None:
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "jobs", "list", "--state", "pending"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", complaint)
 
 
 def test_ctrl_c_while_the_payload_is_read_ends_with_130_and_no_queue(

@@ -33,7 +33,7 @@ def test_counts_stand_per_scope_and_in_all(telha: Telha) -> None:
     assert header == ["PENDING", "LEASED", "COMPLETED", "DEAD", "WAIT", "SCOPE"]
     assert lines[0] == ["1", "0", "0", "0", "system"]
     assert lines[1][:4] == ["2", "0", "1", "0"]
-    assert lines[1][5] == str(ACME.tenant_id)
+    assert lines[1][5] == "acme"
     assert lines[2] == ["3", "0", "1", "0", "2", "scopes,", "4", "jobs"]
 
 
@@ -46,9 +46,10 @@ def test_json_tells_how_long_the_head_of_the_line_has_waited(telha: Telha) -> No
 
 
 def test_one_scope_alone_can_be_counted(telha: Telha) -> None:
-    told = json.loads(telha("stats", "--scope", "acme", "--json").stdout)
-    assert [scope["scope"] for scope in told["scopes"]] == ["acme"]
-    assert told["total"]["pending"] == 2
+    for typed in ("acme", ACME.tenant_id):
+        told = json.loads(telha("stats", "--scope", typed, "--json").stdout)
+        assert [(scope["scope"], scope["scope_name"]) for scope in told["scopes"]] == [(str(ACME.tenant_id), "acme")]
+        assert told["total"]["pending"] == 2
 
 
 def test_info_tells_path_versions_and_settings_with_their_origin(

@@ -200,7 +200,9 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def counts_and_scopes_are_the_same(self):
-        assert self.queue.scopes() == self.oracle.scopes()
+        told, expected = self.queue.scopes(), self.oracle.scopes()
+        assert told == expected
+        assert [scope.name for scope in told] == [scope.name for scope in expected]
         for scope in (None, *SCOPES):
             assert self.queue.counts(scope) == self.oracle.counts(scope)
 

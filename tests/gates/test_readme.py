@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,25 @@ def test_a_limit_is_its_constant(row: dict[str, str]) -> None:
         module, _, name = constant.rpartition(".")
         value = getattr(import_module(module), name)
     assert number(row["limit"]) == float(value)
+
+
+def test_bounds_of_memory_are_those_of_the_code() -> None:
+    [told] = re.findall(r"That is (\d+) MiB", page("docs/operating.md"))
+    sizes = page("ext/database.hpp")
+    [part] = re.findall(r"settings\.memtable_bytes / (\d+)", sizes)
+    [least] = re.findall(r"kLeast = (\d+) << 10", sizes)
+    assert int(least) == 64
+    jobs_bytes = QueueConfig().memtable_bytes
+    assert "max_write_buffer_number" not in sizes  # RocksDB's own default is 2
+    assert int(told) == 2 * (jobs_bytes + 3 * jobs_bytes // int(part)) >> 20
+    for name, constant in (
+        ("ready", "kReadyLimit"),
+        ("ready", "kMaxWindows"),
+        ("ready", "kMaxEntries"),
+        ("due", "kLimit"),
+    ):
+        [product] = re.findall(rf"{constant} = ([\d *]+);", page(f"ext/{name}.hpp"))
+        assert f"{prod(map(int, product.split('*'))):,}" in page("docs/operating.md"), constant
 
 
 def test_every_error_has_its_row() -> None:

@@ -152,6 +152,21 @@ def test_a_store_of_another_format_is_refused_at_open_and_not_one_row_is_changed
         assert queue.counts()[JobState.PENDING] == 1
 
 
+@pytest.mark.parametrize(
+    "name", [b"", b"\xff\xfe", b"ac\xedme", b"acme\0", b"\x1b[2J", b"globex", b"x" * 256, b"x" * 50_000]
+)
+def test_a_damaged_name_is_not_told_and_is_put_right_by_the_next_job(path, clock, ldb, name):
+    row = b"scope:" + ACME.key
+    with Queue.open(path, QUICK, clock) as queue:
+        queue.enqueue(ACME, "x")
+    ldb.put("default", row, name)
+    with Queue.open(path, QUICK, clock) as queue:
+        assert [(scope.key, scope.name) for scope in queue.scopes()] == [(ACME.key, None)]
+        queue.enqueue(ACME, "x")
+        assert [scope.name for scope in queue.scopes()] == ["acme"]
+    assert ldb.rows("default")[row] == b"acme"
+
+
 def test_a_store_that_lost_its_format_row_is_refused_and_not_taken_for_a_new_one(path, clock, ldb):
     with Queue.open(path, QUICK, clock) as queue:
         queue.enqueue(ACME, "x")

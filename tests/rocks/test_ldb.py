@@ -117,6 +117,19 @@ def test_the_default_family_holds_the_format_and_the_clock(jobs, ldb, clock):
     assert ldb.rows("default") == {b"format": b"1", b"clock": clock().to_bytes(8, "big")}
 
 
+def test_a_named_scope_has_one_row_with_its_name_and_no_other_has(path, ldb, clock):
+    acme, world = Scope.named("acme"), Scope.named("größe-🔑")
+    for _ in range(2):
+        with Queue.open(path, QueueConfig(durability="os"), clock) as queue:
+            for scope in (acme, world, Scope.SYSTEM, Scope.tenant(TENANT, SPACE)):
+                queue.enqueue(scope, "x")
+        rows = ldb.rows("default")
+        assert {key: value for key, value in rows.items() if key not in (b"format", b"clock")} == {
+            b"scope:" + acme.key: b"acme",
+            b"scope:" + world.key: "größe-🔑".encode(),
+        }
+
+
 def test_an_empty_queue_holds_only_its_format_and_a_clock_of_zero(path, ldb):
     Queue.open(path, QueueConfig(durability="os")).close()
     assert ldb.all_rows() == {

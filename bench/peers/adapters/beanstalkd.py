@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, expect
-from bench.peers.server import ask_version, find_program, running
+from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, Settings, expect
+from bench.peers.server import accepts, ask_version, find_program, running
 
 FLAGS = {Durability.SYNC: ["-f0"], Durability.OS: ["-F"]}
 
 
 class Beanstalkd(Peer):
     name = "beanstalkd"
-    packages = ()
     batches = True
     is_server = True
-    settings = {Durability.SYNC: "`-b DIR -f0`", Durability.OS: "`-b DIR -F`"}
+    settings = Settings(sync="`-b DIR -f0`", os="`-b DIR -F`")
     batch_means = "50 commands in one send (pipelining); each is executed and logged by itself"
     apart = (
         "a lease is not logged: after a restart every job that was held is ready again, so it makes two log writes "
@@ -35,7 +34,7 @@ class Beanstalkd(Peer):
         binlog.mkdir()
         address = directory / "socket"
         command = [find_program("beanstalkd"), "-b", str(binlog), *FLAGS[durability], "-l", f"unix:{address}"]
-        with running(command, address, directory / "log"):
+        with running(command, lambda: accepts(address), directory / "log"):
             yield lambda: BeanstalkClient(address)
 
 

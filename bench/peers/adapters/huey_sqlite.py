@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.peers.protocol import Client, Durability, Held, Peer
+from bench.peers.protocol import Client, Durability, Held, Peer, Settings
 
 
 class HueySqlite(Peer):
     name = "Huey on SQLite"
-    packages = ("huey",)
     acknowledges = False
-    settings = {
-        Durability.SYNC: "`SqliteHuey(fsync=True)`: WAL, `synchronous=FULL`",
-        Durability.OS: "`SqliteHuey(fsync=False)`: WAL, `synchronous=OFF`",
-    }
+    settings = Settings(
+        sync="`SqliteHuey(fsync=True)`: WAL, `synchronous=FULL`",
+        os="`SqliteHuey(fsync=False)`: WAL, `synchronous=OFF`",
+    )
     apart = (
         "no leases and no acknowledgement: `dequeue` deletes the job, and a worker that dies has lost it, so it makes "
         "two writes where the others make three. The bar does not apply to it"

@@ -7,21 +7,23 @@ from contextlib import closing, contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.peers.protocol import Client, Durability, Held, Peer
+from bench.peers.protocol import Client, Durability, Held, Peer, Settings
 
 SYNCHRONOUS = {Durability.SYNC: "FULL", Durability.OS: "OFF"}
 
 
 class LiteQueue(Peer):
     name = "litequeue"
-    packages = ("litequeue",)
     batches = True
-    settings = {
-        Durability.SYNC: "WAL, `synchronous=FULL` (set by the harness; the library sets NORMAL)",
-        Durability.OS: "WAL, `synchronous=OFF` (set by the harness)",
-    }
+    settings = Settings(
+        sync="WAL, `synchronous=FULL` (set by the harness; the library sets NORMAL)",
+        os="WAL, `synchronous=OFF` (set by the harness)",
+    )
     batch_means = "`put` and `done` 50 at a time within `transaction()`; `pop` has no form for many"
-    apart = "no lease deadline, no fencing token; finished jobs stay in the table"
+    apart = (
+        "no lease deadline, no fencing token; finished jobs stay in the table. Each `pop` sorts all waiting jobs, so "
+        "its figures grow with the backlog, which is larger where `put` is faster"
+    )
 
     def version(self) -> str:
         import sqlite3

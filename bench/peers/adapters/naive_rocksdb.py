@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from uuid import uuid4
 
-from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, expect
+from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, Settings, expect
 
 PENDING, LEASED, DONE = b"p", b"r", b"s"
 PRIORITY = 128
@@ -19,12 +19,11 @@ PRIORITY = 128
 
 class NaiveRocksDB(Peer):
     name = "naive queue on rocksdict"
-    packages = ("rocksdict",)
     batches = True
-    settings = {
-        Durability.SYNC: "log on, `WriteOptions.sync = True`, otherwise the binding's defaults",
-        Durability.OS: "log on, `WriteOptions.sync = False`",
-    }
+    settings = Settings(
+        sync="log on, `WriteOptions.sync = True`, otherwise the binding's defaults",
+        os="log on, `WriteOptions.sync = False`",
+    )
     batch_means = "50 jobs in one `WriteBatch`"
     apart = (
         "written for this comparison: key = state, priority, time, id; a lease scans from the head, and a transition "

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.peers.protocol import Client, Durability, Held, Peer, expect
+from bench.peers.protocol import Client, Durability, Held, Peer, Settings, expect
 
 SYNCHRONOUS = {Durability.SYNC: "FULL", Durability.OS: "OFF"}
 CLEAR_EVERY = 1000  # its `get` walks the acknowledged rows in front, so a program that runs for long must clear them
@@ -15,11 +15,10 @@ CLEAR_EVERY = 1000  # its `get` walks the acknowledged rows in front, so a progr
 
 class PersistQueue(Peer):
     name = "persist-queue"
-    packages = ("persist-queue",)
-    settings = {
-        Durability.SYNC: "WAL, `synchronous=FULL` (SQLite's default)",
-        Durability.OS: "WAL, `synchronous=OFF` (set by the harness on the library's private connection)",
-    }
+    settings = Settings(
+        sync="WAL, `synchronous=FULL` (SQLite's default)",
+        os="WAL, `synchronous=OFF` (set by the harness on the library's private connection)",
+    )
     apart = (
         "no priorities, no lease deadline, no fencing token: a second process that opens the file takes back every "
         f"lease. Acknowledged rows are cleared every {CLEAR_EVERY:,} jobs, as its documentation asks"

@@ -11,17 +11,16 @@ import pwd
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
-from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, PeerFailed, expect
-from bench.peers.server import START_SECS, as_user, ask_version, running
+from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, PeerFailed, Settings, expect
+from bench.peers.server import as_user, ask_version, running
 
 SYNCHRONOUS_COMMIT = {Durability.SYNC: "on", Durability.OS: "off"}
 SERVER = {
@@ -31,41 +30,35 @@ SERVER = {
     "max_wal_senders": "0",
     "max_wal_size": "4GB",  # no checkpoint falls into a measurement
     "checkpoint_timeout": "1h",
-    "autovacuum_naptime": "5s",
+    "autovacuum_naptime": "5s",  # the table stays small, whatever has passed through it
     "autovacuum_vacuum_scale_factor": "0",
     "autovacuum_vacuum_threshold": "5000",
     "autovacuum_vacuum_cost_delay": "0",
 }
 # The right plans do not depend on statistics, which a table that fills and drains never has right.
 SESSION = ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin")
-SCHEMA = """
-CREATE TABLE job (
+SCHEMA = """CREATE TABLE job (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, priority smallint NOT NULL DEFAULT 128,
     state smallint NOT NULL DEFAULT 0, generation int NOT NULL DEFAULT 0, created_at timestamptz NOT NULL DEFAULT now(),
     deadline timestamptz, worker text, payload bytea NOT NULL);
-CREATE INDEX job_ready ON job (priority, id) WHERE state = 0;
-"""
+CREATE INDEX job_ready ON job (priority, id) WHERE state = 0"""
 ENQUEUE = "INSERT INTO job (payload) VALUES (%b)"
 ENQUEUE_MANY = "INSERT INTO job (payload) SELECT unnest(%b::bytea[])"
-LEASE = f"""
-UPDATE job SET state = 1, generation = generation + 1, worker = %b, deadline = now() + interval '{LEASE_SECS} s'
+LEASE = f"""UPDATE job
+SET state = 1, generation = generation + 1, worker = %b, deadline = now() + interval '{LEASE_SECS} s'
 WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM job WHERE state = 0 ORDER BY priority, id LIMIT %b FOR UPDATE SKIP LOCKED))
-RETURNING id, generation, payload
-"""
+RETURNING id, generation, payload"""
 COMPLETE = "DELETE FROM job WHERE id = %b AND generation = %b AND worker = %b AND state = 1"
-COMPLETE_MANY = """
-DELETE FROM job USING unnest(%b::bigint[], %b::int[]) AS held (id, generation)
-WHERE job.id = held.id AND job.generation = held.generation AND job.worker = %b AND job.state = 1
-"""
+COMPLETE_MANY = """DELETE FROM job USING unnest(%b::bigint[], %b::int[]) AS held (id, generation)
+WHERE job.id = held.id AND job.generation = held.generation AND job.worker = %b AND job.state = 1"""
 
 
 class PostgreSQL(Peer):
     name = "PostgreSQL, SKIP LOCKED"
-    packages = ("psycopg",)
     batches = True
     is_server = True
-    settings = {Durability.SYNC: "`synchronous_commit = on`", Durability.OS: "`synchronous_commit = off`"}
+    settings = Settings(sync="`synchronous_commit = on`", os="`synchronous_commit = off`")
     batch_means = "one statement over 50 rows (`unnest`, `LIMIT 50`)"
     apart = (
         "an acknowledged job is deleted. In class `os` it promises less than the class asks: the log is written up to "
@@ -77,6 +70,8 @@ class PostgreSQL(Peer):
 
     @contextmanager
     def open(self, directory: Path, durability: Durability) -> Iterator[Callable[[], Client]]:
+        import psycopg
+
         data, user, log = directory / "data", server_user(), directory / "log"
         data.mkdir(mode=0o700)
         if user:
@@ -88,11 +83,11 @@ class PostgreSQL(Peer):
         command = [str(programs() / "postgres"), "-D", str(data)]
         command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         dsn = f"host={data} user=telha dbname=postgres options='{' '.join(f'-c {name}=off' for name in SESSION)}'"
-        with running(command, data / ".s.PGSQL.5432", log, user=user, stop=signal.SIGINT):
-            with connect(dsn) as first:
+        with running(command, lambda: lets_in(dsn), log, user=user, stop=signal.SIGINT):
+            with psycopg.connect(dsn) as first:
                 first.execute(SCHEMA)
             workers = count()
-            yield lambda: PostgresClient(connect(dsn), f"worker-{next(workers)}")
+            yield lambda: PostgresClient(psycopg.connect(dsn, autocommit=True), f"worker-{next(workers)}")
 
 
 class PostgresClient(Client):
@@ -126,18 +121,13 @@ class PostgresClient(Client):
         self.connection.close()
 
 
-def connect(dsn: str):
-    """Connect, once it lets us: it opens its socket some time before it is ready."""
+def lets_in(dsn: str) -> bool:
+    """Tell whether one can work with it: it opens its socket some time before that."""
     import psycopg
 
-    deadline = time.monotonic() + START_SECS
-    while True:
-        try:
-            return psycopg.connect(dsn, autocommit=True)
-        except psycopg.OperationalError as error:
-            if time.monotonic() > deadline:
-                raise PeerFailed(f"no connection: {error}") from error
-            time.sleep(0.02)
+    with suppress(psycopg.OperationalError), psycopg.connect(dsn):
+        return True
+    return False
 
 
 def server_user() -> str | None:

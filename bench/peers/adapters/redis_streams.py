@@ -8,8 +8,8 @@ from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 
-from bench.peers.protocol import Client, Durability, Held, Peer, expect
-from bench.peers.server import ask_version, find_program, running
+from bench.peers.protocol import Client, Durability, Held, Peer, Settings, expect
+from bench.peers.server import accepts, ask_version, find_program, running
 
 STREAM, GROUP, FIELD = b"jobs", b"workers", b"p"
 # No snapshot and no rewrite of the log while it is measured; memory is bounded, and a full one is an error.
@@ -20,13 +20,12 @@ APPENDFSYNC = {Durability.SYNC: "always", Durability.OS: "no"}
 
 class RedisStreams(Peer):
     name = "Redis streams"
-    packages = ("redis", "hiredis")
     batches = True
     is_server = True
-    settings = {
-        Durability.SYNC: "`appendonly yes`, `appendfsync always`",
-        Durability.OS: "`appendonly yes`, `appendfsync no`",
-    }
+    settings = Settings(
+        sync="`appendonly yes`, `appendfsync always`",
+        os="`appendonly yes`, `appendfsync no`",
+    )
     batch_means = "50 `XADD` in one pipeline, `XREADGROUP COUNT 50`, one `XACK` of 50 ids"
     apart = "no priorities, no fencing token; acknowledged entries stay in the stream; the whole queue is in memory"
 
@@ -40,7 +39,7 @@ class RedisStreams(Peer):
         address = directory / "socket"
         command = [find_program("redis-server"), "--dir", str(directory), "--unixsocket", str(address), *FIXED]
         command += ["--save", "", "--appendfsync", APPENDFSYNC[durability]]
-        with running(command, address, directory / "log"):
+        with running(command, lambda: accepts(address), directory / "log"):
             names = count()
 
             def connect() -> Client:

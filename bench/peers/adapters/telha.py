@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, expect
+from bench.peers.protocol import LEASE_SECS, Client, Durability, Held, Peer, Settings, expect
 from telha_queue import JobSpec, JobState, Queue, QueueConfig, Scope, build_info
 
 SCOPE = Scope.named("peers")
@@ -16,9 +16,8 @@ KIND = "job"
 
 class Telha(Peer):
     name = "telha-queue"
-    packages = ("telha-queue",)
     batches = True
-    settings = {Durability.SYNC: '`durability="sync"`', Durability.OS: '`durability="os"`'}
+    settings = Settings(sync='`durability="sync"`', os='`durability="os"`')
     batch_means = "`enqueue_many`, `lease_many`, `complete_many`"
     apart = "leases are durable and fenced; every job keeps its trail; completed jobs stay in the store"
 

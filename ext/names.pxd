@@ -1,0 +1,70 @@
+"""The names of scopes: one row per scope that jobs were enqueued to by name. See docs/format.md."""
+
+from libc.string cimport memcpy
+from libcpp.string cimport string
+
+from keys cimport SCOPE_BYTES
+from lookup cimport get
+from record cimport Bytes, same
+from rocksdb cimport PinnableSlice, Slice, WriteBatch
+from scan cimport list_scopes
+from store cimport CODE_NOT_FOUND, META, Fault, List, Row, Store, Visit
+
+cdef enum:
+    NAME_AT = 6
+    NAME_KEY_BYTES = NAME_AT + SCOPE_BYTES
+
+
+cdef inline Fault name_scope(Store* store, const char* scope, Bytes name) noexcept nogil:
+    """Store the name of a scope, unless it is there already."""
+    cdef Visit visit
+    cdef PinnableSlice stored
+    cdef WriteBatch batch
+    cdef Bytes known
+    cdef Fault fault = visit.enter(store)
+    if fault.ok():
+        fault = _get_name(store, scope, &stored)
+        known.data = stored.data()
+        known.size = stored.size()
+        if fault.code == CODE_NOT_FOUND or (fault.ok() and not same(known, name)):
+            _put_name(store, scope, name, &batch)
+            fault = store.commit(&batch)
+    return fault
+
+
+cdef inline Fault find_scopes(Store* store, List[Row]* out) noexcept nogil:
+    """Add the scopes that have jobs, in key order, each with its name as it is stored; empty for none."""
+    cdef Visit visit
+    cdef List[string] scopes
+    cdef PinnableSlice name
+    cdef size_t i
+    cdef Fault fault = visit.enter(store)
+    if fault.ok():
+        fault = list_scopes(store, &scopes)
+    for i in range(scopes.size()):
+        if not fault.ok():
+            break
+        name.Reset()
+        fault = _get_name(store, scopes.at(i).data(), &name)
+        if fault.code == CODE_NOT_FOUND:
+            fault = Fault()
+            name.Reset()
+        out.add().set(scopes.at(i).data(), SCOPE_BYTES, name.data(), name.size())
+    return fault
+
+
+cdef inline Fault _get_name(Store* store, const char* scope, PinnableSlice* out) noexcept nogil:
+    cdef char[NAME_KEY_BYTES] key
+    _encode_name_key(key, scope)
+    return get(store, META, Slice(key, NAME_KEY_BYTES), out)
+
+
+cdef inline void _put_name(Store* store, const char* scope, Bytes name, WriteBatch* batch) noexcept nogil:
+    cdef char[NAME_KEY_BYTES] key
+    _encode_name_key(key, scope)
+    batch.Put(store.database.family(META), Slice(key, NAME_KEY_BYTES), Slice(name.data, name.size))
+
+
+cdef inline void _encode_name_key(char* out, const char* scope) noexcept nogil:
+    memcpy(out, b"scope:", NAME_AT)
+    memcpy(out + NAME_AT, scope, SCOPE_BYTES)
