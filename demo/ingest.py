@@ -157,8 +157,8 @@ def run(folder: Path, path: Path) -> int:
         try:
             with Queue.open(path, CONFIG) as queue:
                 print(
-                    f"Ingesting {len(documents):,} files of {folder} and a poisoned one"
-                    f" (durability {CONFIG.durability!r}: on disk within {CONFIG.group_sync_ms} ms).",
+                    f"Ingesting {len(documents):,} files of {folder} and a poisoned one."
+                    f"\nDurability {CONFIG.durability!r}: fsynced every {CONFIG.group_sync_ms} ms.",
                     flush=True,
                 )
                 report = ingest(queue, documents, PoisonedFile(Path(scratch)))
@@ -180,7 +180,8 @@ def print_interruption(path: Path) -> None:
         counts = queue.counts()
     print(
         f"\nInterrupted: {counts[JobState.COMPLETED]:,} of {sum(counts.values()):,} jobs are completed."
-        f" Whoever opens the queue next takes back the {counts[JobState.LEASED]:,} that are leased."
+        f"\nThe {counts[JobState.LEASED]:,} that are leased are taken back by the reaper of the next owner"
+        " after their deadlines."
     )
     print_hint(path)
 

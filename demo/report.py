@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from textwrap import fill
 from typing import NamedTuple
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from telha_queue import JobRecord, JobState, Queue
 from telha_queue.errors import LeaseConflict
 
 PAGE_JOBS = 1000
+LINE_CHARS = 100
 STATES = [JobState.PENDING, JobState.LEASED, JobState.COMPLETED, JobState.DEAD]
 
 
@@ -60,7 +62,7 @@ class Report:
         for name, counts in self._counts.items():
             print(f"  {name:8}" + "".join(f"{counts[state]:11,}" for state in STATES))
         trails = ", ".join(f"{count:,} {transition}" for transition, count in self._events.most_common())
-        print(f"\nIn all trails: {trails}.")
+        print("\n" + fill(f"In all trails: {trails}.", LINE_CHARS))
 
     def print_crash(self) -> None:
         """How the queue got over a worker that was lost, and over its return."""
@@ -79,8 +81,9 @@ class Report:
         before = job.events[0].at
         for event in job.events:
             at = datetime.fromtimestamp(event.at / 1e6)
-            step = f"{at:%H:%M:%S.%f} {(event.at - before) / 1e6:+9.4f} s  {event.transition:10} {event.detail or ''}"
-            print(f"  {step}".rstrip())
+            since = f"{(event.at - before) / 1e6:+9.4f} s"
+            step = f"  {at:%H:%M:%S.%f} {since}  {event.transition:10} {event.detail or ''}".rstrip()
+            print(step if len(step) <= LINE_CHARS else step[: LINE_CHARS - 1] + "…")
             before = event.at
 
     def failed_checks(self) -> list[str]:

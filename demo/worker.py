@@ -1,4 +1,4 @@
-"""A worker: lease a job, handle it, say how it went. This is the loop that every user of the queue writes."""
+"""A worker: lease a job, handle it, say how it went. Every user of the queue writes this loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WAIT_SECS = 60
 
 
 class Worker(threading.Thread):
-    """Works in a thread until the queue is closed, which ends its wait at once. Sets `ended` when it is gone."""
+    """Works in a thread until the queue is closed, which ends its wait. Sets `ended` when it is gone."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Worker(threading.Thread):
                 if lease is not None:
                     self._work(lease)
         except StoreClosed:
-            pass  # time to go home; a lease still held is taken back by whoever opens the queue next
+            pass  # time to go home; a lease still held waits for its deadline and the next reaper
         finally:
             self._ended.set()
 

@@ -10,6 +10,7 @@ from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 
 from announce cimport ready_ticket, wait_ready, wake_all
 from browse cimport ANY_STATE, STATES, Page, count_jobs, list_jobs
+from built cimport how_built
 from convert cimport (
     bytes_of,
     bytes_or_null,
@@ -32,7 +33,7 @@ from reap cimport Reaped, reap
 from record cimport Bytes
 from results cimport counts_of, report_of, scopes_of
 from rocksdb cimport PinnableSlice
-from scan cimport Wanted
+from scan cimport Wanted, next_by_scan
 from store cimport Fault, Kinds, List, Outcome, Row, Visit, close_all_stores, is_child, watch
 from store cimport Store as CoreStore
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
@@ -42,15 +43,6 @@ import sys
 import threading
 
 from telha_queue._codec import JobRecord
-
-cdef extern from "rocksdb/version.h":
-    int ROCKSDB_MAJOR
-    int ROCKSDB_MINOR
-    int ROCKSDB_PATCH
-
-cdef extern from *:
-    const char* ROCKSDB_MODE "TELHA_ROCKSDB_MODE"
-    bint ROCKSDB_ASSERTS "TELHA_ROCKSDB_ASSERTS"
 
 if watch() != 0:
     raise MemoryError("no room for a fork handler")
@@ -149,6 +141,18 @@ cdef class Store:
             fault = lease(self._c, c_scope, wanted, n, &command, &out)
         raise_for(&fault)
         return self._records(&out)
+
+    def next_by_scan(self, bytes scope not None, tuple kinds, int64_t now_us):
+        """The job that a lease has to take, by the plain scan that defines it. For tests."""
+        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
+        cdef Kinds c_kinds
+        cdef Row found
+        cdef Fault fault
+        read_kinds(kinds, &c_kinds)
+        with nogil:
+            fault = next_by_scan(self._c, c_scope, &c_kinds, now_us, &found)
+        raise_for(&fault)
+        return self._record(&found) if found.key.size() > 0 else None
 
     def extend(self, token not None, int64_t ttl_us, int64_t now_us):
         cdef Command command = command_of(EXTEND)
@@ -388,9 +392,4 @@ def refuse_in_child():
 
 
 def build_info():
-    """How this extension was built."""
-    return {
-        "rocksdb": f"{ROCKSDB_MAJOR}.{ROCKSDB_MINOR}.{ROCKSDB_PATCH}",
-        "rocksdb_mode": ROCKSDB_MODE.decode(),
-        "rocksdb_asserts": ROCKSDB_ASSERTS,
-    }
+    return how_built()

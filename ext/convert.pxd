@@ -110,6 +110,7 @@ cdef inline int read_config(bytes path, config, bint create, Settings* out) exce
     out.group_sync_ms = config.group_sync_ms
     out.memtable_bytes = config.memtable_bytes
     out.block_cache_bytes = config.block_cache_bytes
+    out.window_jobs = config.window_jobs
     out.max_attempts = config.max_attempts
     out.lease_grace_us = round(config.lease_grace_secs * 1_000_000)
     out.backoff_base_secs = config.backoff_base_secs

@@ -31,14 +31,15 @@ inline int compare_order(const char* left, const char* right) noexcept {
 
 class DueHeap {
  public:
-  static constexpr size_t kLimit = 64 * 1024;
   static constexpr int64_t kNever = INT64_MAX;
+
+  explicit DueHeap(size_t limit) noexcept : limit_(limit) {}
 
   void push(int64_t at_us, const char* key) noexcept {
     if (is_past_horizon(at_us)) return;
     entries_.push_back({at_us, Key(key)});
     std::push_heap(entries_.begin(), entries_.end(), later);
-    if (entries_.size() > kLimit) forget_half();
+    if (entries_.size() > limit_) forget_half();
   }
 
   // The earliest entry that is due, null when none is; pop() removes it.
@@ -88,6 +89,7 @@ class DueHeap {
     std::make_heap(entries_.begin(), entries_.end(), later);
   }
 
+  size_t limit_;
   std::vector<Entry> entries_;
   int64_t horizon_us_ = kNever;
   bool has_horizon_ = false;  // the end of time is a time like any other

@@ -22,10 +22,14 @@ namespace telha {
 
 class Window {
  public:
-  static constexpr size_t kReadyLimit = 4096;
+  // Gated jobs may be many times as many as ready ones: to find them anew costs a scan of all rows.
+  static constexpr size_t kGatedPerReady = 16;
 
-  Window(const char* scope, std::string filter)
-      : filter_(std::move(filter)), scope_(scope ? std::string(scope, Key::kScopeBytes) : std::string()) {
+  Window(const char* scope, std::string filter, size_t ready_limit)
+      : filter_(std::move(filter)),
+        scope_(scope ? std::string(scope, Key::kScopeBytes) : std::string()),
+        ready_limit_(ready_limit),
+        gated_(ready_limit * kGatedPerReady) {
     kinds = Kinds::of(filter_);
   }
   Window(const Window&) = delete;
@@ -127,7 +131,7 @@ class Window {
       if (compare_order(at->order(), order) == 0) return;
       ready_.emplace(at, key);
     }
-    if (ready_.size() > kReadyLimit) forget_last();
+    if (ready_.size() > ready_limit_) forget_last();
   }
 
   // Full: the last job is left to a later scan, which then starts before it.
@@ -145,6 +149,7 @@ class Window {
 
   std::string filter_;
   std::string scope_;  // empty: all scopes
+  size_t ready_limit_;
   std::deque<Key> ready_;
   DueHeap gated_;
   std::string cursor_;    // jobs up to and with it are known; a job's order and a zero byte
@@ -158,6 +163,9 @@ class Windows {
   static constexpr size_t kMaxWindows = 8 * 1024;
   static constexpr size_t kMaxEntries = 1024 * 1024;
 
+  // Before the first call of find(): how many ready jobs a window may hold.
+  void set_ready_limit(size_t limit) noexcept { ready_limit_ = limit; }
+
   // The window of a scope (null: all scopes) and filter, made when it is new. It stays where it is until the next
   // call of find().
   Window* find(const char* scope, const Kinds& kinds) noexcept {
@@ -169,7 +177,7 @@ class Windows {
       return &recent_.front().window;
     }
     make_room();
-    recent_.emplace_front(std::move(name), scope, kinds.name());
+    recent_.emplace_front(std::move(name), scope, kinds.name(), ready_limit_);
     Slot& slot = recent_.front();
     by_name_.emplace(slot.name, recent_.begin());
     Group& windows = scope ? by_scope_[std::string(scope, Key::kScopeBytes)] : any_;
@@ -188,8 +196,8 @@ class Windows {
 
  private:
   struct Slot {
-    Slot(std::string name_, const char* scope, std::string filter)
-        : name(std::move(name_)), window(scope, std::move(filter)) {}
+    Slot(std::string name_, const char* scope, std::string filter, size_t ready_limit)
+        : name(std::move(name_)), window(scope, std::move(filter), ready_limit) {}
     std::string name;
     Window window;
   };
@@ -222,6 +230,7 @@ class Windows {
     recent_.pop_back();
   }
 
+  size_t ready_limit_ = 4096;
   std::list<Slot> recent_;  // the one asked for last in front
   std::unordered_map<std::string, std::list<Slot>::iterator> by_name_;
   std::unordered_map<std::string, Group> by_scope_;

@@ -2,7 +2,7 @@
 
     the first row of [scope][Pending], in key order, that is due and of a wanted kind
 
-`scan_pending` is that definition, as plain as it reads. It walks whatever lies in front of the job, so leases go
+`next_by_scan` is that definition, as plain as it reads. It walks whatever lies in front of the job, so leases go
 through windows (ready.hpp), which `fill_window` fills by the same scan, a stretch at a time; a test holds what they
 answer to the definition.
 """
@@ -14,13 +14,13 @@ from libcpp.string cimport string
 from keys cimport KEY_BYTES, PENDING, PRIORITY_AT, SCOPE_BYTES, STATE_PREFIX_BYTES, state_prefix
 from record cimport Bytes, View
 from rocksdb cimport Slice
-from store cimport Cursor, Fault, Kinds, List, Row, Store, Window, set_text, view_row
+from store cimport Cursor, Fault, Kinds, List, Row, Store, Visit, Window, set_text, view_row
 
 cdef enum:
     ORDER_BYTES = KEY_BYTES - PRIORITY_AT
-    # What one stretch of a scan may add to a window, and walk, while others wait for the mutex.
-    MAX_FILL_ROWS = 512
+    # What one stretch of a scan may walk while others wait for the mutex, and the part of a window that it may add.
     MAX_WALK_ROWS = 20_000
+    FILL_PART = 8
 
 # How a scan is told what to pass over.
 cdef struct Wanted:
@@ -60,22 +60,24 @@ cdef inline bint has_job_key(Store* store, Slice key) noexcept nogil:
     return False
 
 
-cdef inline Fault scan_pending(
-    Store* store, const char* scope, Wanted wanted, size_t n, List[Row]* found
+cdef inline Fault next_by_scan(
+    Store* store, const char* scope, const Kinds* kinds, int64_t now_us, Row* found
 ) noexcept nogil:
-    """Add up to `n` rows of one scope that are next in order, passing over gated, unwanted and corrupt ones."""
+    """The row of one scope that is next in order: gated, unwanted and corrupt ones are passed over."""
+    cdef Visit visit
     cdef Cursor cursor
     cdef char[STATE_PREFIX_BYTES] prefix
     cdef View job
+    cdef Fault fault = visit.enter(store)
+    if not fault.ok():
+        return fault
     state_prefix(prefix, scope, PENDING)
     cursor.open(store, prefix, STATE_PREFIX_BYTES)
-    while n > 0 and cursor.is_on_row():
+    while cursor.is_on_row():
         if has_job_key(store, cursor.key()) and view_at(&cursor, &job).ok():
-            if not is_gated(&job, wanted.now_us) and is_wanted(wanted.kinds, job.kind):
-                found.add().set(
-                    cursor.key().data(), cursor.key().size(), cursor.value().data(), cursor.value().size()
-                )
-                n -= 1
+            if not is_gated(&job, now_us) and is_wanted(kinds, job.kind):
+                found.set(cursor.key().data(), cursor.key().size(), cursor.value().data(), cursor.value().size())
+                break
         cursor.step()
     return cursor.fault()
 
@@ -141,7 +143,7 @@ cdef inline Fault _walk(
     cursor.open_at(store, start, STATE_PREFIX_BYTES, start, STATE_PREFIX_BYTES + window.cursor_size())
     while cursor.is_on_row():
         if has_job_key(store, cursor.key()):
-            if rows == 0 or added == MAX_FILL_ROWS:
+            if rows == 0 or added == store.settings.window_jobs // FILL_PART:
                 is_cut[0] = True
                 return Fault()
             rows -= 1

@@ -19,6 +19,7 @@ struct Settings {
   int64_t group_sync_ms = 50;
   uint64_t memtable_bytes = 64 << 20;
   uint64_t block_cache_bytes = 32 << 20;
+  uint64_t window_jobs = 4096;
   int64_t max_attempts = 5;
   int64_t lease_grace_us = 0;
   int64_t backoff_base_secs = 10;

@@ -29,6 +29,8 @@ namespace telha {
 
 class Store {
  public:
+  static constexpr size_t kLeases = 64 * 1024;
+
   OwnerLock owner;
   Settings settings;
   Database database;
@@ -36,7 +38,7 @@ class Store {
   Claims claims;
   Waiters waiters;
   Windows windows;
-  DueHeap leases;               // leased jobs by deadline, for the reaper
+  DueHeap leases{kLeases};      // leased jobs by deadline, for the reaper
   bool knows_leases = false;    // whether every leased job stands in there, up to its horizon
   uint64_t corrupt_leases = 0;  // leased rows that did not decode when the leases were read
 
@@ -146,6 +148,7 @@ class Store {
       return Fault::read(std::move(status));
     }
     random_state_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+    windows.set_ready_limit(settings.window_jobs);
     phase_.store(Phase::kOpen);
     if (settings.durability == Durability::kGroup) syncer_ = std::thread([this] { sync_in_groups(); });
     return Fault{};

@@ -71,6 +71,7 @@ cdef extern from "settings.hpp" namespace "telha" nogil:
         int64_t group_sync_ms
         uint64_t memtable_bytes
         uint64_t block_cache_bytes
+        uint64_t window_jobs
         int64_t max_attempts
         int64_t lease_grace_us
         int64_t backoff_base_secs

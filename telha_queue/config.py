@@ -42,6 +42,7 @@ class _Settings(NamedTuple):
     max_payload_bytes: int = 1024 * 1024
     memtable_bytes: int = 64 * 1024 * 1024
     block_cache_bytes: int = 32 * 1024 * 1024
+    window_jobs: int = 4096
 
 
 class QueueConfig(_Settings):
@@ -63,6 +64,8 @@ class QueueConfig(_Settings):
     memtable_bytes: RocksDB write buffer of the jobs, of which there may be two; side rows have a quarter each. At
         least 64 KiB.
     block_cache_bytes: RocksDB block cache, shared by all column families.
+    window_jobs: ready jobs known in memory per scope and filter, some 64 bytes each, and 16 times as many gated ones;
+        16 to 1,048,576.
     """
 
     __slots__ = ()
@@ -135,6 +138,7 @@ def _checked(config: QueueConfig) -> dict[str, Any]:
     _within(config, "max_payload_bytes", 0, HARD_PAYLOAD_BYTES)
     _within(config, "memtable_bytes", 64 * 1024, 2**34)
     _within(config, "block_cache_bytes", 0, 2**40)
+    _within(config, "window_jobs", 16, 2**20)
     durability = exact_text(config.durability)
     if durability not in DURABILITIES:
         raise ConfigError(f"durability is one of {', '.join(DURABILITIES)}, not {shown(config.durability)}")

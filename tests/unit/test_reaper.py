@@ -73,6 +73,7 @@ def test_a_callback_that_raises_is_logged_and_the_reaper_goes_on(start, caplog):
     assert "not mine" in caplog.text
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_waiter_is_told_when_the_thread_ends(start):
     leave = threading.Event()
 
