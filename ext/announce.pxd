@@ -6,32 +6,46 @@ All functions that take a row want the store's mutex, and that the row is writte
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp
 
-from keys cimport LEASED, PENDING, SCOPE_BYTES
+from keys cimport LEASED, PENDING, SCOPE_BYTES, key_state
 from record cimport Bytes, View
 from scan cimport is_wanted
-from store cimport Fault, Kinds, Lock, Row, Store, Visit, Waiter, view_row
+from store cimport Fault, Kinds, Lock, Row, Store, Visit, Waiter, Window, view_row
 
 
 cdef inline void tell_moved(Store* store, Row* row) noexcept nogil:
     """Tell of a row that is new or has moved; the reaper of a lease, and everybody of a job that may be next."""
     cdef View job
+    if key_state(row.key.data()) == LEASED:
+        store.leased.put(row[0])
+    else:
+        store.leased.forget(row.job_id())
+        if key_state(row.key.data()) != PENDING:
+            return
     if not view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
         return
     if job.state == PENDING:
         _offer(store, row.key.data(), job.kind, job.not_before)
         _wake(store, row.key.data(), job.kind)
-    elif job.state == LEASED and store.knows_leases:
+    elif store.knows_leases:
         store.leases.push(job.lease_deadline, row.key.data())
 
 
 cdef inline void _offer(Store* store, const char* key, Bytes kind, int64_t not_before) noexcept nogil:
+    _offer_to(store, key, key, kind, not_before)
+    _offer_to(store, NULL, key, kind, not_before)
+
+
+cdef inline void _offer_to(
+    Store* store, const char* scope, const char* key, Bytes kind, int64_t not_before
+) noexcept nogil:
+    """Tell the windows of one scope, or those of all scopes (NULL), of a job whose kind they want."""
+    cdef Window* window
     cdef size_t i
-    for i in range(store.windows.count_of(key)):
-        if is_wanted(&store.windows.of(key, i).kinds, kind):
-            store.windows.of(key, i).offer(key, not_before)
-    for i in range(store.windows.count_of(NULL)):
-        if is_wanted(&store.windows.of(NULL, i).kinds, kind):
-            store.windows.of(NULL, i).offer(key, not_before)
+    for i in range(store.windows.count_of(scope)):
+        window = store.windows.of(scope, i)
+        if is_wanted(&window.kinds, kind):
+            window.offer(key, not_before)
+            store.windows.count(window)
 
 
 cdef inline void _wake(Store* store, const char* scope, Bytes kind) noexcept nogil:

@@ -13,15 +13,17 @@ from store cimport (
     CODE_NOT_FOUND,
     IDEMPOTENCY,
     Fault,
+    JobId,
     List,
     Lock,
-    Name,
     Outcome,
     Row,
     Store,
     Visit,
     append_text,
     fault_corrupt,
+    fresh_batch,
+    id_of_text,
     set_text,
     slice_of,
     view_row,
@@ -50,8 +52,9 @@ cdef inline Fault enqueue(
     until the write, so that callers with the same key take turns.
     """
     cdef Visit visit
-    cdef WriteBatch batch
+    cdef WriteBatch* batch = fresh_batch()
     cdef List[string] names
+    cdef List[JobId] claimed
     cdef Lock lock
     cdef size_t i
     cdef size_t distinct = 0
@@ -64,15 +67,17 @@ cdef inline Fault enqueue(
             set_text(names.add(), scope, SCOPE_BYTES)
             append_text(names.at(names.size() - 1), jobs[i].idempotency_key.data, jobs[i].idempotency_key.size)
     if names.size() > 0:
+        for i in range(names.size()):
+            claimed.add()[0] = id_of_text(names.at(i)[0])
         lock = Lock(store.mutex)
-        distinct = store.claims.wait_and_take(lock, names.items())
+        distinct = store.claims.wait_and_take(lock, claimed.items())
         lock.unlock()
-    fault = _gather(store, scope, jobs, n, now_us, &names, distinct < names.size(), &batch, out)
+    fault = _gather(store, scope, jobs, n, now_us, &names, distinct < names.size(), batch, out)
     if fault.ok() and batch.Count() > 0:
-        fault = store.commit(&batch)
+        fault = store.commit(batch)
     lock = Lock(store.mutex)
-    for i in range(names.size()):
-        store.claims.give_back(Name(names.at(i)[0]))
+    for i in range(claimed.size()):
+        store.claims.give_back(claimed.at(i)[0])
     if fault.ok():
         for i in range(n):
             tell_moved(store, &out.at(i).row)

@@ -8,7 +8,7 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libcpp.string cimport string
 
 from announce cimport tell_moved
-from keys cimport JOB_ID_AT, JOB_ID_BYTES, KEY_BYTES
+from keys cimport JOB_ID_AT, KEY_BYTES
 from lookup cimport get
 from record cimport View
 from rocksdb cimport PinnableSlice, WriteBatch
@@ -20,14 +20,15 @@ from store cimport (
     JOBS,
     Claim,
     Fault,
+    JobId,
     List,
     Lock,
-    Name,
     Outcome,
     Row,
     Store,
     Visit,
     Window,
+    fresh_batch,
     set_text,
     slice_of,
     view_row,
@@ -41,7 +42,7 @@ cdef inline Fault lease(
 ) noexcept nogil:
     """Lease up to n jobs of one scope, or of all (NULL), in one write; adds one outcome per job leased."""
     cdef Visit visit
-    cdef WriteBatch batch
+    cdef WriteBatch* batch = fresh_batch()
     cdef List[string] picked
     cdef List[Row] left
     cdef Lock lock
@@ -59,15 +60,15 @@ cdef inline Fault lease(
         lock.unlock()
         while done < picked.size():
             if fault.ok():
-                fault = _take(store, picked.at(done), wanted.now_us, command, &batch, out, &left)
+                fault = _take(store, picked.at(done), wanted.now_us, command, batch, out, &left)
             done += 1
         lock.lock()
     lock.unlock()
     if fault.ok() and batch.Count() > 0:
-        fault = store.commit(&batch)
+        fault = store.commit(batch)
     lock.lock()
     for i in range(picked.size()):
-        store.claims.give_back(Name(picked.at(i).data() + JOB_ID_AT, JOB_ID_BYTES))
+        store.claims.give_back(JobId(picked.at(i).data() + JOB_ID_AT))
     for i in range(left.size()):
         tell_moved(store, left.at(i))
     if fault.ok():
@@ -84,7 +85,7 @@ cdef inline Fault _pick(
     """Claim up to n more jobs that are next and add their keys. Lets go of the mutex while it waits or scans on."""
     cdef Window* window
     cdef const char* key
-    cdef string busy
+    cdef string found
     cdef Claim claim
     cdef Fault fault
     while n > 0:
@@ -99,18 +100,17 @@ cdef inline Fault _pick(
             lock.unlock()
             lock.lock()
             continue
-        claim = store.claims.of(Name(key + JOB_ID_AT, JOB_ID_BYTES))
+        claim = store.claims.of(JobId(key + JOB_ID_AT))
         if claim == CLAIM_OTHER:
             # What that verb leaves decides whether the job is next.
-            set_text(&busy, key + JOB_ID_AT, JOB_ID_BYTES)
-            store.claims.wait_for(lock[0], busy)
+            store.claims.wait_for(lock[0], JobId(key + JOB_ID_AT))
             continue
-        set_text(&busy, key, KEY_BYTES)
-        store.windows.withdraw(busy.data())
+        set_text(&found, key, KEY_BYTES)
+        store.windows.withdraw(found.data())
         if claim == CLAIM_LEASE:
             continue  # a scan met it while another lease was taking it
-        store.claims.take(Name(busy.data() + JOB_ID_AT, JOB_ID_BYTES), CLAIM_LEASE)
-        picked.add()[0] = busy
+        store.claims.take(JobId(found.data() + JOB_ID_AT), CLAIM_LEASE)
+        picked.add()[0] = found
         n -= 1
     return Fault()
 
@@ -145,7 +145,7 @@ cdef inline Fault _take(
 
 
 cdef inline void _forget(Store* store, const char* scope, List[string]* picked) noexcept nogil:
-    """After a failed call: the windows no longer know the picked jobs, so they are told of those that are still there."""
+    """After a failed call: the windows no longer know the picked jobs, so they are told of those still there."""
     cdef PinnableSlice value
     cdef Row row
     cdef size_t i

@@ -2,7 +2,6 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp, memcpy
-from libcpp.string cimport string
 
 from keys cimport (
     COMPLETED,
@@ -26,16 +25,15 @@ from store cimport (
     PAYLOADS,
     Family,
     Fault,
+    JobId,
     List,
     Lock,
-    Name,
     Row,
     Store,
     Visit,
     fault_corrupt,
     fault_of,
     fault_read,
-    set_text,
 )
 
 cdef enum:
@@ -116,7 +114,7 @@ cdef inline Fault find_claimed(
 cdef inline Fault find_row(Store* store, const char* scope, const char* job_id, Row* out) noexcept nogil:
     """The row of a job that others may be moving: looks again under the job's claim before it says that none is."""
     cdef char[KEY_BYTES] key
-    cdef List[string] names
+    cdef List[JobId] ids
     cdef Lock lock
     cdef Fault fault = find_key(store, scope, job_id, key)
     if not fault.ok():
@@ -124,13 +122,13 @@ cdef inline Fault find_row(Store* store, const char* scope, const char* job_id, 
     fault = get_row(store, key, PENDING, out)
     if fault.code != CODE_NOT_FOUND:
         return fault
-    set_text(names.add(), job_id, JOB_ID_BYTES)
+    ids.add()[0] = JobId(job_id)
     lock = Lock(store.mutex)
-    store.claims.wait_and_take(lock, names.items())
+    store.claims.wait_and_take(lock, ids.items())
     lock.unlock()
     fault = find_claimed(store, scope, job_id, PENDING, out)
     lock.lock()
-    store.claims.give_back(Name(names.at(0)[0]))
+    store.claims.give_back(ids.at(0)[0])
     return fault
 
 

@@ -5,13 +5,25 @@ Read, decide, write, all under the claims of the jobs concerned. What is decided
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp
-from libcpp.string cimport string
 
 from announce cimport tell_moved
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from rocksdb cimport WriteBatch
-from store cimport CODE_NOT_FOUND, Fault, List, Lock, Name, Outcome, Row, Store, Visit, fault_of, set_text
+from store cimport (
+    CODE_NOT_FOUND,
+    Fault,
+    JobId,
+    List,
+    Lock,
+    Outcome,
+    Row,
+    Store,
+    Visit,
+    fault_of,
+    fresh_batch,
+    set_text,
+)
 from transit cimport transit
 from transitions cimport RETRY, Command
 
@@ -30,8 +42,8 @@ cdef inline Fault move_jobs(
     A refused move changes nothing and harms no other. Moves of the same job are made one after the other.
     """
     cdef Visit visit
-    cdef WriteBatch batch
-    cdef List[string] names
+    cdef WriteBatch* batch = fresh_batch()
+    cdef List[JobId] ids
     cdef Lock lock
     cdef Row row
     cdef size_t i
@@ -40,22 +52,24 @@ cdef inline Fault move_jobs(
     if not fault.ok():
         return fault
     store.see(now_us)
-    names.resize(n)
+    ids.resize(n)
     for i in range(n):
-        set_text(names.at(i), moves[i].job_id, JOB_ID_BYTES)
-    lock = Lock(store.mutex)
-    distinct = store.claims.wait_and_take(lock, names.items())
-    lock.unlock()
+        ids.at(i)[0] = JobId(moves[i].job_id)
     out.resize(n)
+    lock = Lock(store.mutex)
+    distinct = store.claims.wait_and_take(lock, ids.items())
+    for i in range(n):
+        _find_leased(store, &moves[i], &out.at(i).row)
+    lock.unlock()
     for i in range(n):
         out.at(i).fault = _find(store, moves, i, distinct < n, out, &row)
         if out.at(i).fault.ok():
-            out.at(i).fault = transit(store, &row, &moves[i].command, now_us, &batch, &out.at(i).row)
+            out.at(i).fault = transit(store, &row, &moves[i].command, now_us, batch, &out.at(i).row)
     if batch.Count() > 0:
-        fault = store.commit(&batch)
+        fault = store.commit(batch)
     lock.lock()
     for i in range(n):
-        store.claims.give_back(Name(names.at(i)[0]))
+        store.claims.give_back(ids.at(i)[0])
         if fault.ok() and out.at(i).fault.ok():
             tell_moved(store, &out.at(i).row)
     return fault
@@ -74,4 +88,14 @@ cdef inline Fault _find(
                 return fault_of(CODE_NOT_FOUND)
             row[0] = out.at(j).row
             return Fault()
+    if out.at(i).row.key.size() > 0:
+        row[0] = out.at(i).row
+        return Fault()
     return find_claimed(store, moves[i].scope, moves[i].job_id, likely, row)
+
+
+cdef inline void _find_leased(Store* store, const Move* move, Row* row) noexcept nogil:
+    """Take the row of a leased job from memory, if it is there and in the scope that is asked for."""
+    cdef const Row* leased = store.leased.find(move.job_id)
+    if leased != NULL and (move.scope == NULL or memcmp(move.scope, leased.key.data(), SCOPE_BYTES) == 0):
+        row[0] = leased[0]

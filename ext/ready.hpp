@@ -153,6 +153,7 @@ class Window {
   std::deque<Key> ready_;
   DueHeap gated_;
   std::string cursor_;    // jobs up to and with it are known; a job's order and a zero byte
+  size_t counted_ = 0;    // the entries of it that Windows has counted
   std::string overflow_;  // the last job that a scan under way has room for
   bool is_complete_ = false;
 };
@@ -174,20 +175,28 @@ class Windows {
     const auto found = by_name_.find(name);
     if (found != by_name_.end()) {
       recent_.splice(recent_.begin(), recent_, found->second);
+      count(&recent_.front().window);
+      make_room();
       return &recent_.front().window;
     }
-    make_room();
     recent_.emplace_front(std::move(name), scope, kinds.name(), ready_limit_);
     Slot& slot = recent_.front();
     by_name_.emplace(slot.name, recent_.begin());
     Group& windows = scope ? by_scope_[std::string(scope, Key::kScopeBytes)] : any_;
     windows.push_back(&slot.window);
+    make_room();
     return &slot.window;
   }
 
   // The windows that a job of a scope can stand in: those of the scope, and those of all scopes (null).
   size_t count_of(const char* scope) noexcept { return group(scope).size(); }
   Window* of(const char* scope, size_t index) noexcept { return group(scope)[index]; }
+
+  // Brings the number of entries up to date with a window that was told of a job, or filled.
+  void count(Window* window) noexcept {
+    entries_ += window->size() - window->counted_;
+    window->counted_ = window->size();
+  }
 
   void withdraw(const char* key) noexcept {
     for (Window* window : group(key)) window->withdraw(key);
@@ -209,21 +218,16 @@ class Windows {
     return found == by_scope_.end() ? none_ : found->second;
   }
 
+  // The window in front is in use.
   void make_room() noexcept {
-    size_t entries = 0;
-    if (by_name_.size() % 64 == 0) {  // counting costs a walk, and a window has a bound of its own
-      for (const Slot& slot : recent_) entries += slot.window.size();
-    }
-    while (!recent_.empty() && (by_name_.size() >= kMaxWindows || entries > kMaxEntries)) {
-      entries -= std::min(entries, recent_.back().window.size());
-      forget_oldest();
-    }
+    while (recent_.size() > 1 && (recent_.size() > kMaxWindows || entries_ > kMaxEntries)) forget_oldest();
   }
 
   void forget_oldest() noexcept {
     Slot& slot = recent_.back();
     const char* scope = slot.window.scope();
     Group& windows = group(scope);
+    entries_ -= slot.window.counted_;
     std::erase(windows, &slot.window);
     if (scope != nullptr && windows.empty()) by_scope_.erase(std::string(scope, Key::kScopeBytes));
     by_name_.erase(slot.name);
@@ -231,6 +235,7 @@ class Windows {
   }
 
   size_t ready_limit_ = 4096;
+  size_t entries_ = 0;
   std::list<Slot> recent_;  // the one asked for last in front
   std::unordered_map<std::string, std::list<Slot>::iterator> by_name_;
   std::unordered_map<std::string, Group> by_scope_;

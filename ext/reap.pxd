@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport tell_moved
-from keys cimport DEAD, JOB_ID_AT, JOB_ID_BYTES, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
+from keys cimport DEAD, JOB_ID_AT, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
 from lookup cimport get
 from record cimport View
 from rocksdb cimport PinnableSlice, WriteBatch
@@ -15,12 +15,13 @@ from store cimport (
     JOBS,
     Cursor,
     Fault,
+    JobId,
     List,
     Lock,
-    Name,
     Row,
     Store,
     Visit,
+    fresh_batch,
     set_text,
     sort_unique,
     slice_of,
@@ -125,25 +126,25 @@ cdef inline Fault _reap_batch(
     Store* store, List[string]* expired, int64_t now_us, Reaped* counts, List[Row]* dead_rows
 ) noexcept nogil:
     """Reap jobs that the table says are expired, as they are now: under their claims, each row is read."""
-    cdef List[string] names
+    cdef List[JobId] ids
     cdef List[Row] seen
-    cdef WriteBatch batch
+    cdef WriteBatch* batch = fresh_batch()
     cdef Lock lock
     cdef size_t i
     cdef Fault fault
     for i in range(expired.size()):
-        set_text(names.add(), expired.at(i).data() + JOB_ID_AT, JOB_ID_BYTES)
+        ids.add()[0] = JobId(expired.at(i).data() + JOB_ID_AT)
     lock = Lock(store.mutex)
-    store.claims.wait_and_take(lock, names.items())
+    store.claims.wait_and_take(lock, ids.items())
     lock.unlock()
     for i in range(expired.size()):
         if fault.ok():
-            fault = _reap_one(store, expired.at(i), now_us, &batch, counts, &seen, dead_rows)
+            fault = _reap_one(store, expired.at(i), now_us, batch, counts, &seen, dead_rows)
     if fault.ok() and batch.Count() > 0:
-        fault = store.commit(&batch)
+        fault = store.commit(batch)
     lock.lock()
-    for i in range(names.size()):
-        store.claims.give_back(Name(names.at(i)[0]))
+    for i in range(ids.size()):
+        store.claims.give_back(ids.at(i)[0])
     if fault.ok():
         for i in range(seen.size()):
             tell_moved(store, seen.at(i))

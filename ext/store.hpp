@@ -18,6 +18,7 @@
 #include "due.hpp"
 #include "fault.hpp"
 #include "fork.hpp"
+#include "leased.hpp"
 #include "owner_lock.hpp"
 #include "ready.hpp"
 #include "registry.hpp"
@@ -34,10 +35,11 @@ class Store {
   OwnerLock owner;
   Settings settings;
   Database database;
-  std::mutex mutex;  // guards the five below: all that is in memory
+  std::mutex mutex;  // guards what follows, which is all that is in memory
   Claims claims;
   Waiters waiters;
   Windows windows;
+  LeasedRows leased;
   DueHeap leases{kLeases};      // leased jobs by deadline, for the reaper
   bool knows_leases = false;    // whether every leased job stands in there, up to its horizon
   uint64_t corrupt_leases = 0;  // leased rows that did not decode when the leases were read

@@ -104,10 +104,12 @@ cdef extern from "<mutex>" nogil:
         void lock() noexcept
         void unlock() noexcept
 
-cdef extern from "claims.hpp" nogil:
-    cdef cppclass Name "std::string_view":
-        Name(const char* data, size_t size) noexcept
-        Name(const string& text) noexcept
+cdef extern from "job_id.hpp" namespace "telha" nogil:
+    cdef cppclass JobId:
+        JobId() noexcept
+        JobId(const char* bytes) noexcept
+
+    JobId id_of_text "telha::JobId::of_text"(const string& text) noexcept
 
 cdef extern from "claims.hpp" namespace "telha" nogil:
     cdef enum Claim "telha::Claim":
@@ -116,11 +118,11 @@ cdef extern from "claims.hpp" namespace "telha" nogil:
         CLAIM_OTHER "telha::Claim::kOther"
 
     cdef cppclass Claims:
-        Claim of(Name name) noexcept
-        void take(Name name, Claim why) noexcept
-        void wait_for(Lock& lock, const string& name) noexcept
-        size_t wait_and_take(Lock& lock, const vector[string]& names) noexcept
-        void give_back(Name name) noexcept
+        Claim of(const JobId& id) noexcept
+        void take(const JobId& id, Claim why) noexcept
+        void wait_for(Lock& lock, JobId id) noexcept
+        size_t wait_and_take(Lock& lock, const vector[JobId]& ids) noexcept
+        void give_back(const JobId& id) noexcept
 
 cdef extern from "kinds.hpp" namespace "telha" nogil:
     enum:
@@ -162,7 +164,14 @@ cdef extern from "ready.hpp" namespace "telha" nogil:
         Window* find(const char* scope, const Kinds& kinds) noexcept
         size_t count_of(const char* scope) noexcept
         Window* of(const char* scope, size_t index) noexcept
+        void count(Window* window) noexcept
         void withdraw(const char* key) noexcept
+
+cdef extern from "leased.hpp" namespace "telha" nogil:
+    cdef cppclass LeasedRows:
+        void put(const Row& row) noexcept
+        void forget(const char* job_id) noexcept
+        const Row* find(const char* job_id) noexcept
 
 cdef extern from "waiters.hpp" namespace "telha" nogil:
     cdef cppclass Waiter:
@@ -198,6 +207,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         Claims claims
         Waiters waiters
         Windows windows
+        LeasedRows leased
         DueHeap leases
         bint knows_leases
         uint64_t corrupt_leases
@@ -234,6 +244,11 @@ cdef extern from "cursor.hpp" namespace "telha" nogil:
 cdef extern from "fork.hpp" namespace "telha::fork" nogil:
     bint is_child() noexcept
     int watch() noexcept
+
+
+cdef extern from "batches.hpp" namespace "telha" nogil:
+    # An empty batch, the calling thread's own: valid until the thread asks for the next.
+    WriteBatch* fresh_batch() noexcept
 
 
 cdef inline Slice slice_of(const string& text) noexcept nogil:
