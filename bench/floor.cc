@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <thread>
@@ -185,16 +186,16 @@ void print_phase(const char* name, const Phase& phase, size_t jobs, const char* 
               static_cast<double>(jobs) / phase.wall_s, end);
 }
 
-telha::Settings settings_of(const std::string& path, bool create) {
+telha::Settings settings_of(const std::string& path) {
   telha::Settings settings;
   settings.path = path;
-  settings.create = create;
   return settings;
 }
 
 int run(const Plan& plan) {
   Database database;
-  check(database.open(settings_of(plan.path, true)));
+  std::filesystem::create_directories(plan.path);
+  check(database.open(settings_of(plan.path)));
   const std::vector<Job> jobs = make_jobs(plan.jobs);
   std::printf("{\"rocksdb\": \"%d.%d.%d\", ", ROCKSDB_MAJOR, ROCKSDB_MINOR, ROCKSDB_PATCH);
   if (plan.is_cycle) {
@@ -212,7 +213,7 @@ int run(const Plan& plan) {
 // `writes` is how many puts and deletes the store has ever had: RocksDB numbers them.
 int rows(const std::string& path) {
   Database database;
-  check(database.open(settings_of(path, false)));
+  check(database.open(settings_of(path)));
   std::printf("{\"writes\": %llu", static_cast<unsigned long long>(database.db()->GetLatestSequenceNumber()));
   for (size_t i = 0; i < Database::kFamilies; ++i) {
     auto* family = database.family(static_cast<Family>(i));

@@ -60,7 +60,7 @@ cdef class Store:
     def __cinit__(self, *args, **kwargs):
         self._c = new CoreStore()
 
-    def __init__(self, bytes path not None, bytes lock_path not None, config not None, bint create):
+    def __init__(self, bytes path not None, bytes lock_path not None, config not None):
         """Own and open a directory that exists. Settings are those of telha_queue.config.QueueConfig."""
         refuse_in_child()
         cdef const char* c_lock_path = lock_path
@@ -70,7 +70,7 @@ cdef class Store:
             error = self._c.owner.acquire(c_lock_path)
         if error != 0:
             raise lock_error(error, path, self._c.owner.owner_pid())
-        read_config(path, config, create, &self._c.settings)
+        read_config(path, config, &self._c.settings)
         with nogil:
             fault = self._c.open()
             if fault.ok():

@@ -99,13 +99,12 @@ cdef inline int read_kinds(tuple kinds, Kinds* out) except -1:
     return 0
 
 
-cdef inline int read_config(bytes path, config, bint create, Settings* out) except -1:
+cdef inline int read_config(bytes path, config, Settings* out) except -1:
     """Read a telha_queue.config.QueueConfig."""
     from telha_queue.config import DURABILITIES
 
     cdef Bytes name
     out.set_path(PyBytes_AS_STRING(path), PyBytes_GET_SIZE(path))
-    out.create = create
     out.durability = <Durability><int>DURABILITIES.index(config.durability)
     out.group_sync_ms = config.group_sync_ms
     out.memtable_bytes = config.memtable_bytes

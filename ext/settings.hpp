@@ -14,7 +14,6 @@ enum class Durability : int { kSync = 0, kGroup = 1, kOs = 2 };
 
 struct Settings {
   std::string path;
-  bool create = true;
   Durability durability = Durability::kSync;
   int64_t group_sync_ms = 50;
   uint64_t memtable_bytes = 64 << 20;

@@ -66,7 +66,6 @@ cdef extern from "settings.hpp" namespace "telha" nogil:
         pass
 
     cdef cppclass Settings:
-        bint create
         Durability durability
         int64_t group_sync_ms
         uint64_t memtable_bytes

@@ -14,6 +14,7 @@ from telha_queue.clock import MAX_TIME_US, Clock
 from telha_queue.config import (
     MAX_BATCH_BYTES,
     MAX_BATCH_JOBS,
+    MAX_CONTINUATION_BYTES,
     MAX_DETAIL_BYTES,
     MAX_IDEMPOTENCY_KEY_BYTES,
     MAX_KIND_BYTES,
@@ -105,6 +106,11 @@ def blob(what: str, value: bytes, limit_bytes: int) -> bytes:
         return view.tobytes()
 
 
+def continuation(value: bytes, max_payload_bytes: int) -> bytes:
+    """A checkpoint: at most as long as a payload may be, and 1 MiB, for it stands in the job's own row."""
+    return blob("continuation", value, min(max_payload_bytes, MAX_CONTINUATION_BYTES))
+
+
 def whole(what: str, value: int, low: int, high: int) -> int:
     """A whole number within bounds; bool is not one."""
     if type(value) is not int:
@@ -169,9 +175,18 @@ def kind_filter(kinds: str | Iterable[str] | None) -> Kinds:
     return tuple((name("kind", kind, MAX_KIND_BYTES), isinstance(kind, Exact)) for kind in wanted)
 
 
-def new_job(spec: JobSpec, max_payload_bytes: int, now_us: int) -> NewJob:
-    """One job to enqueue."""
-    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts = spec
+def new_job(
+    limits: tuple[int, int],
+    kind: str,
+    payload: bytes,
+    priority: int,
+    not_before: int | None,
+    delay_secs: float | None,
+    idempotency_key: str | None,
+    max_attempts: int | None,
+) -> NewJob:
+    """One job to enqueue; `limits` are the largest payload and the time now."""
+    max_payload_bytes, now_us = limits
     if not_before is not None:
         if delay_secs is not None:
             raise InvalidArgument("give not_before or delay_secs, not both")
@@ -198,7 +213,7 @@ def new_jobs(specs: Iterable[JobSpec], max_payload_bytes: int, now_us: int) -> l
         try:
             if not isinstance(spec, JobSpec):
                 raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
-            jobs.append(new_job(spec, max_payload_bytes, now_us))
+            jobs.append(new_job((max_payload_bytes, now_us), *spec))
         except InvalidArgument as error:
             raise _of_item(f"job {len(jobs)}", error) from None
     size_bytes = sum(len(job.payload) for job in jobs)

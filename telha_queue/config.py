@@ -25,6 +25,7 @@ MAX_IDEMPOTENCY_KEY_BYTES = 255
 MAX_DETAIL_BYTES = 4096
 MAX_BATCH_JOBS = 1000
 MAX_BATCH_BYTES = 16 * 1024 * 1024
+MAX_CONTINUATION_BYTES = 1024 * 1024
 HARD_PAYLOAD_BYTES = 64 * 1024 * 1024
 
 
@@ -60,7 +61,7 @@ class QueueConfig(_Settings):
     durability: what acknowledged means: "sync" on disk, "group" within `group_sync_ms`, "os" handed to the operating
         system.
     group_sync_ms: pause between two fsyncs of mode "group": a power cut takes at most this and one fsync; 1 to 60,000.
-    max_payload_bytes: largest payload and continuation accepted; at most 64 MiB.
+    max_payload_bytes: largest payload accepted, at most 64 MiB; and largest continuation, at most 1 MiB.
     memtable_bytes: RocksDB write buffer of the jobs, of which there may be two; side rows have a quarter each. At
         least 64 KiB.
     block_cache_bytes: RocksDB block cache, shared by all column families.

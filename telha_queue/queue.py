@@ -80,8 +80,6 @@ class Queue:
         """The settings this queue was opened with."""
         return self._config
 
-    # Enqueue
-
     def enqueue(
         self,
         scope: Scope,
@@ -101,11 +99,11 @@ class Queue:
         """
         key = check.scope_key(scope)
         now_us = self._now_us()
-        spec = JobSpec(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts)
-        checked = check.new_job(spec, self._config.max_payload_bytes, now_us)
+        limits = (self._config.max_payload_bytes, now_us)
+        job = check.new_job(limits, kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts)
         if scope.name is not None:
             self._keep_name(key, scope.name)
-        return self._engine.enqueue(key, checked, now_us)
+        return self._engine.enqueue(key, job, now_us)
 
     def enqueue_many(self, scope: Scope, jobs: Iterable[JobSpec]) -> JobRecords:
         """Store up to 1,000 jobs in one write, all or nothing, and return them in order.
@@ -183,7 +181,7 @@ class Queue:
         self, lease: JobRecord | Lease, continuation: bytes, *, lease_ttl_secs: float | None = None
     ) -> JobRecord:
         """Keep a continuation for as long as this lease lasts, and extend the lease in the same write."""
-        kept = check.blob("continuation", continuation, self._config.max_payload_bytes)
+        kept = check.continuation(continuation, self._config.max_payload_bytes)
         return self._engine.checkpoint(check.token(lease), kept, check.heartbeat_us(lease_ttl_secs), self._now_us())
 
     def stats(self, lease: JobRecord | Lease, detail: str) -> JobRecord:
@@ -300,8 +298,6 @@ class Queue:
                 raise
             return started
 
-    # Life
-
     def close(self) -> None:
         """Wake waiters, wait for calls under way, stop the reaper, release the directory. Again: does nothing."""
         with self._reaper_lock:
@@ -330,6 +326,9 @@ class Queue:
     def _lease_one(
         self, scope: bytes | None, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float
     ) -> JobRecord | None:
+        if type(wait_secs) is int and wait_secs == 0:  # the most used of all calls, so the straight way
+            wanted, worker = check.kind_filter(kinds), check.worker(worker_id)
+            return self._engine.lease_next(scope, wanted, worker, self._ttl_us(ttl_secs), self._now_us())
         leased = self._lease(scope, 1, kinds, worker_id, ttl_secs, wait_secs)
         return leased[0] if leased else None
 

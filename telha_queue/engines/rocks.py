@@ -33,8 +33,8 @@ class RocksEngine(Store):
         """
         refuse_in_child()
         where = _checked(path)
-        made = _prepare(where, create)
-        return cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, made or create)
+        _prepare(where, create)
+        return cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config)
 
 
 def _checked(path: str | os.PathLike[str]) -> str:
@@ -53,14 +53,15 @@ def _checked(path: str | os.PathLike[str]) -> str:
     return os.path.normpath(where) if where.endswith(("/", "/.")) else where
 
 
-def _prepare(where: str, create: bool) -> bool:
-    """See that the directory is a queue or an empty directory that may become one; True when it was made now."""
+def _prepare(where: str, create: bool) -> None:
+    """See that the directory is a queue, or one that may become a queue; make it when it is missing."""
     try:
         mode = os.lstat(where).st_mode
     except FileNotFoundError:
         if not create:
             raise InvalidPath(f"{where}: there is no queue here") from None
-        return _make(where)
+        _make(where)
+        return
     except OSError as error:
         raise InvalidPath(f"{where}: {error.strerror}") from None
     if stat.S_ISLNK(mode):
@@ -72,16 +73,15 @@ def _prepare(where: str, create: bool) -> bool:
     except OSError as error:
         raise InvalidPath(f"{where}: {error.strerror}") from None
     if LOCK_NAME in names and (create or "CURRENT" in names):  # RocksDB makes CURRENT last
-        return False
+        return
     if names and LOCK_NAME not in names:
         raise InvalidPath(f"{where}: holds files that are not a queue's")
     if not create:
         raise InvalidPath(f"{where}: there is no queue here")
     os.chmod(where, mode & MODE)  # an empty directory that was given to us: closed to others, not opened to us
-    return False
 
 
-def _make(where: str) -> bool:
+def _make(where: str) -> None:
     try:
         os.mkdir(where, MODE)
     except FileNotFoundError:
@@ -90,4 +90,3 @@ def _make(where: str) -> bool:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageFull(f"{where}: {error.strerror}") from None
         raise InvalidPath(f"{where}: {error.strerror}") from None
-    return True
