@@ -196,7 +196,7 @@ def test_a_record_outlives_its_garbage_queue_and_can_still_load_its_payload(path
 def test_an_engine_is_opened_once_and_keeps_its_directory(path):
     engine = RocksEngine.open(path, QUICK)
     with pytest.raises(Exception, match="already"):
-        engine.__init__(bytes(path), bytes(path / "telha.lock"), QUICK, True)
+        engine.__init__(bytes(path), bytes(path / "telha.lock"), QUICK)
     with pytest.raises(StoreLocked):
         RocksEngine.open(path, QUICK)
     engine.close()
