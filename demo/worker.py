@@ -25,7 +25,7 @@ class Worker(threading.Thread):
         super().__init__(name=name)
         self._queue = queue
         self._kinds = kinds
-        self._handle = handle
+        self._work_on = handle
         self._ended = ended
 
     def run(self) -> None:
@@ -42,7 +42,7 @@ class Worker(threading.Thread):
     def _work(self, lease: JobRecord) -> None:
         try:
             try:
-                self._handle(lease)
+                self._work_on(lease)
             except (LeaseConflict, StorageError):
                 raise  # no fault of this job
             except Exception as error:  # noqa: BLE001  whatever a handler raises is a failed attempt

@@ -149,7 +149,7 @@ class Queue:
 
     def lease_many(
         self,
-        scope: Scope,
+        scope: Scope | None,
         n: int,
         kinds: KindArgument = None,
         *,
@@ -157,11 +157,13 @@ class Queue:
         lease_ttl_secs: float | None = None,
         wait_secs: float = 0,
     ) -> JobRecords:
-        """Lease up to `n` jobs (1 to 1,000) in one write, in order. Waits, if asked to, for the first one only."""
-        check.whole("n", n, 1, MAX_BATCH_JOBS)
-        return self._lease(check.scope_key(scope), n, kinds, worker_id, lease_ttl_secs, wait_secs)
+        """Lease up to `n` jobs (1 to 1,000) in one write, in order; a scope of None is any scope.
 
-    # Under a lease
+        Waits, if asked to, for the first one only.
+        """
+        check.whole("n", n, 1, MAX_BATCH_JOBS)
+        key = None if scope is None else check.scope_key(scope)
+        return self._lease(key, n, kinds, worker_id, lease_ttl_secs, wait_secs)
 
     def extend(self, lease: JobRecord | Lease, *, lease_ttl_secs: float | None = None) -> JobRecord:
         """Heartbeat: move the deadline to now + ttl, never earlier than it is. Raises LeaseConflict when lost.
@@ -218,8 +220,6 @@ class Queue:
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
         """Give the job back unspent: no attempt is counted, and it is due after the delay."""
         return self._engine.release(check.token(lease), check.span_us("delay_secs", delay_secs), self._now_us())
-
-    # Operators
 
     def retry(self, scope: Scope, job_id: UUID) -> JobRecord:
         """Put a dead job back to Pending, its attempts at 0. Raises InvalidTransition for any other state."""

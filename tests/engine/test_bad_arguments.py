@@ -104,7 +104,10 @@ CALLS = {
     "scope to enqueue": (BAD_SCOPES, lambda q, _, bad: q.enqueue(bad, "embed")),
     "scope to enqueue many": (BAD_SCOPES, lambda q, _, bad: q.enqueue_many(bad, [JobSpec("embed")])),
     "scope to lease": (BAD_SCOPES, lambda q, _, bad: q.lease_next(bad, worker_id="w")),
-    "scope to lease many": (BAD_SCOPES, lambda q, _, bad: q.lease_many(bad, 2, worker_id="w")),
+    "scope to lease many": (
+        {name: bad for name, bad in BAD_SCOPES.items() if bad is not None},
+        lambda q, _, bad: q.lease_many(bad, 2, worker_id="w"),
+    ),
     "scope to get": (BAD_SCOPES, lambda q, _, bad: q.get(bad, UUID(int=1))),
     "scope to retry": (BAD_SCOPES, lambda q, _, bad: q.retry(bad, UUID(int=1))),
     "scope to count": ({"str": "acme"}, lambda q, _, bad: q.counts(bad)),

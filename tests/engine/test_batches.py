@@ -89,6 +89,12 @@ def test_leasing_many_heeds_scopes_and_exact_kinds(queue):
     assert [lease.kind for lease in queue.lease_many(ACME, 9, Exact("embed"), worker_id="w")] == ["embed"] * 2
 
 
+def test_leasing_many_of_any_scope_goes_by_priority_and_age(queue):
+    jobs = [queue.enqueue(scope, "x", priority=p) for p in (5, 1) for scope in (OTHER, ACME, Scope.SYSTEM)]
+    leased = queue.lease_many(None, 5, worker_id="w")
+    assert [job.job_id for job in leased] == [job.job_id for job in [*jobs[3:], *jobs[:2]]]
+
+
 def test_each_lease_of_a_batch_stands_alone(queue):
     queue.enqueue_many(ACME, [JobSpec("embed")] * 3)
     first, second, third = queue.lease_many(ACME, 3, worker_id="w")
