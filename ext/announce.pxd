@@ -30,6 +30,13 @@ cdef inline void tell_moved(Store* store, Row* row) noexcept nogil:
         store.leases.push(job.lease_deadline, row.key.data())
 
 
+cdef inline void tell_new(Store* store, Row* row) noexcept nogil:
+    """Tell of a job that was just enqueued: it may be the first of its scope."""
+    if store.scopes.is_complete():
+        store.scopes.add(row.key.data())
+    tell_moved(store, row)
+
+
 cdef inline void _offer(Store* store, const char* key, Bytes kind, int64_t not_before) noexcept nogil:
     _offer_to(store, key, key, kind, not_before)
     _offer_to(store, NULL, key, kind, not_before)

@@ -57,9 +57,9 @@ class DueHeap {
 
   bool is_past_horizon(int64_t now_us) const noexcept { return has_horizon_ && now_us >= horizon_us_; }
 
-  // Forgets the jobs that do not come before `order`, because they will be added again.
-  void forget_from(const char* order) noexcept {
-    std::erase_if(entries_, [order](const Entry& entry) { return compare_order(entry.key.order(), order) >= 0; });
+  // Forgets the jobs behind `order`, because a scan that starts there will add them again.
+  void forget_behind(const char* order) noexcept {
+    std::erase_if(entries_, [order](const Entry& entry) { return compare_order(entry.key.order(), order) > 0; });
     std::make_heap(entries_.begin(), entries_.end(), later);
   }
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 
-from announce cimport tell_moved
+from announce cimport tell_new
 from batch cimport put_new_job
 from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, key_job_id, make_job_id
 from lookup cimport find_row, get
@@ -80,7 +80,8 @@ cdef inline Fault enqueue(
         store.claims.give_back(claimed.at(i)[0])
     if fault.ok():
         for i in range(n):
-            tell_moved(store, &out.at(i).row)
+            if out.at(i).is_written:
+                tell_new(store, &out.at(i).row)
     return fault
 
 
@@ -119,6 +120,7 @@ cdef inline Fault _gather(
             if fault.code != CODE_NOT_FOUND:
                 return fault
         _add_new(store, scope, &jobs[i], now_us, name, batch, &outcome.row)
+        outcome.is_written = True
     return Fault()
 
 

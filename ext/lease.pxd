@@ -9,15 +9,14 @@ from libcpp.string cimport string
 
 from announce cimport tell_moved
 from keys cimport JOB_ID_AT, KEY_BYTES
-from lookup cimport get
+from lookup cimport get_job
 from record cimport View
-from rocksdb cimport PinnableSlice, WriteBatch
+from rocksdb cimport WriteBatch
 from scan cimport Wanted, fill_window, is_gated
 from store cimport (
     CLAIM_LEASE,
     CLAIM_OTHER,
     CODE_NOT_FOUND,
-    JOBS,
     Claim,
     Fault,
     JobId,
@@ -30,7 +29,6 @@ from store cimport (
     Window,
     fresh_batch,
     set_text,
-    slice_of,
     view_row,
 )
 from transit cimport transit
@@ -51,7 +49,7 @@ cdef inline Fault lease(
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
-    store.see(wanted.now_us)
+    wanted.now_us = store.see(wanted.now_us)
     lock = Lock(store.mutex)
     while fault.ok() and out.size() < n:
         fault = _pick(store, &lock, scope, wanted, n - out.size(), &picked)
@@ -125,16 +123,14 @@ cdef inline Fault _take(
     List[Row]* left,
 ) noexcept nogil:
     """Lease a picked job, if its row is as the window had it; a row that is still gated goes to `left`."""
-    cdef PinnableSlice value
     cdef Row row
     cdef Row moved
     cdef View job
-    cdef Fault fault = get(store, JOBS, slice_of(key[0]), &value)
+    cdef Fault fault = get_job(store, key[0], &row)
     if fault.code == CODE_NOT_FOUND:
         return Fault()  # it has left the Pending state
     if not fault.ok():
         return fault
-    row.set(key.data(), key.size(), value.data(), value.size())
     if not view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
         store.corrupt_rows.fetch_add(1)
     elif is_gated(&job, now_us):
@@ -146,12 +142,10 @@ cdef inline Fault _take(
 
 cdef inline void _forget(Store* store, const char* scope, List[string]* picked) noexcept nogil:
     """After a failed call: the windows no longer know the picked jobs, so they are told of those still there."""
-    cdef PinnableSlice value
     cdef Row row
     cdef size_t i
     for i in range(picked.size()):
-        if get(store, JOBS, slice_of(picked.at(i)[0]), &value).ok():
-            row.set(picked.at(i).data(), picked.at(i).size(), value.data(), value.size())
+        if get_job(store, picked.at(i)[0], &row).ok():
             tell_moved(store, &row)
 
 
@@ -170,6 +164,9 @@ cdef inline Fault due_after(Store* store, const char* scope, Wanted wanted, int6
             due_us[0] = wanted.now_us
             return fault
         fault = fill_window(store, window, wanted.now_us)
+        lock.unlock()
+        lock.lock()
+        window = store.windows.find(scope, wanted.kinds[0])
     due_us[0] = min(due_us[0], window.next_due_us())
     lock.unlock()
     return fault

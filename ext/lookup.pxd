@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp, memcpy
+from libcpp.string cimport string
 
 from keys cimport (
     COMPLETED,
@@ -34,6 +35,7 @@ from store cimport (
     fault_corrupt,
     fault_of,
     fault_read,
+    slice_of,
 )
 
 cdef enum:
@@ -47,6 +49,15 @@ cdef inline Fault get(Store* store, Family family, Slice key, PinnableSlice* out
     if status.IsNotFound():
         return fault_of(CODE_NOT_FOUND)
     return fault_read(status)
+
+
+cdef inline Fault get_job(Store* store, const string& key, Row* out) noexcept nogil:
+    """Read the row of a job under a key that is known; CODE_NOT_FOUND when the job has moved on."""
+    cdef PinnableSlice value
+    cdef Fault fault = get(store, JOBS, slice_of(key), &value)
+    if fault.ok():
+        out.set(key.data(), key.size(), value.data(), value.size())
+    return fault
 
 
 cdef inline void encode_id_row(char* out, const char* scope, const char* key) noexcept nogil:

@@ -86,11 +86,13 @@ class Window {
     if (cursor_.empty()) {
       gated_.clear();
     } else {
-      gated_.forget_from(cursor_.data());
+      gated_.forget_behind(cursor_.data());
     }
     overflow_.clear();
+    is_scanning_ = true;
   }
   void end_scan(const char* last_order) noexcept {
+    is_scanning_ = false;
     if (!overflow_.empty() && (last_order == nullptr || compare_order(overflow_.data(), last_order) < 0)) {
       last_order = overflow_.data();
     }
@@ -105,6 +107,7 @@ class Window {
     ready_.clear();
     gated_.clear();
     cursor_.clear();
+    is_scanning_ = false;
     is_complete_ = false;
   }
 
@@ -134,10 +137,12 @@ class Window {
     if (ready_.size() > ready_limit_) forget_last();
   }
 
-  // Full: the last job is left to a later scan, which then starts before it.
+  // Full: the last job is left to a later scan, which then starts before it. A scan under way goes on from where it
+  // started in every scope, so the cursor stays until it ends.
   void forget_last() noexcept {
     ready_.pop_back();
     overflow_.assign(ready_.back().order(), Key::kOrderBytes);
+    if (is_scanning_) return;
     know_up_to(overflow_.data());
     is_complete_ = false;
   }
@@ -155,6 +160,7 @@ class Window {
   std::string cursor_;    // jobs up to and with it are known; a job's order and a zero byte
   size_t counted_ = 0;    // the entries of it that Windows has counted
   std::string overflow_;  // the last job that a scan under way has room for
+  bool is_scanning_ = false;
   bool is_complete_ = false;
 };
 
@@ -170,7 +176,8 @@ class Windows {
   // The window of a scope (null: all scopes) and filter, made when it is new. It stays where it is until the next
   // call of find().
   Window* find(const char* scope, const Kinds& kinds) noexcept {
-    std::string name = scope ? std::string(scope, Key::kScopeBytes) : std::string();
+    // The first byte keeps a scope's bytes from being read as a filter.
+    std::string name = scope ? "s" + std::string(scope, Key::kScopeBytes) : std::string("a");
     name += kinds.name();
     const auto found = by_name_.find(name);
     if (found != by_name_.end()) {

@@ -1,18 +1,17 @@
 """The reaper's pass: takes back the leases that have run out, in all scopes. Touches no row that is not leased."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport tell_moved
 from keys cimport DEAD, JOB_ID_AT, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
-from lookup cimport get
+from lookup cimport get_job
 from record cimport View
-from rocksdb cimport PinnableSlice, WriteBatch
+from rocksdb cimport WriteBatch
 from scan cimport has_job_key, list_scopes, view_at
 from store cimport (
     CODE_INVALID_TRANSITION,
     CODE_NOT_FOUND,
-    JOBS,
     Cursor,
     Fault,
     JobId,
@@ -24,7 +23,6 @@ from store cimport (
     fresh_batch,
     set_text,
     sort_unique,
-    slice_of,
 )
 from transit cimport transit
 from transitions cimport REAP, Command
@@ -48,12 +46,16 @@ cdef inline Fault reap(Store* store, int64_t now_us, Reaped* counts, List[Row]* 
     """
     cdef Visit visit
     cdef List[string] expired
+    cdef Lock pass_lock
     cdef Lock lock
     cdef int64_t due_us = max(now_us - store.settings.lease_grace_us, 0)
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
+    if now_us == INT64_MAX:
+        due_us = now_us  # at the end of time grace has ended too: deadlines and grace add up to no more
     store.see(now_us)
+    pass_lock = Lock(store.reaping)
     while fault.ok():
         lock = Lock(store.mutex)
         _pop_expired(store, due_us, &expired)
@@ -66,10 +68,13 @@ cdef inline Fault reap(Store* store, int64_t now_us, Reaped* counts, List[Row]* 
             fault = _reap_batch(store, &expired, now_us, counts, dead_rows)
         expired.clear()
     if fault.ok():
-        counts.corrupt += store.corrupt_leases
+        counts.corrupt += store.corrupt_leases  # under the lock that the loop was left with
+        lock.unlock()
     else:
         lock = Lock(store.mutex)
         store.knows_leases = False  # what was popped and not reaped has to be found again
+        lock.unlock()
+    pass_lock.unlock()
     return fault
 
 
@@ -161,16 +166,14 @@ cdef inline Fault _reap_one(
     List[Row]* dead_rows,
 ) noexcept nogil:
     """Reap one job; adds its row to `seen`, moved or, when its deadline has moved instead, as it is."""
-    cdef PinnableSlice value
     cdef Row row
     cdef Row moved
     cdef Command command
-    cdef Fault fault = get(store, JOBS, slice_of(key[0]), &value)
+    cdef Fault fault = get_job(store, key[0], &row)
     if fault.code == CODE_NOT_FOUND:
         return Fault()  # it has left the Leased state
     if not fault.ok():
         return fault
-    row.set(key.data(), key.size(), value.data(), value.size())
     command.verb = REAP
     fault = transit(store, &row, &command, now_us, batch, &moved)
     if fault.code == CODE_INVALID_TRANSITION:

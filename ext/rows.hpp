@@ -32,6 +32,7 @@ struct Row {
 struct Outcome {
   Fault fault;
   Row row;
+  bool is_written = false;  // by this call, so that others have to be told; not one that was only found
 };
 
 // A growable list whose members are noexcept, as the core needs them.

@@ -20,6 +20,7 @@ cdef enum:
     ORDER_BYTES = KEY_BYTES - PRIORITY_AT
     # What one stretch of a scan may walk while others wait for the mutex, and the part of a window that it may add.
     MAX_WALK_ROWS = 20_000
+    LEAST_WALK_ROWS = 256
     FILL_PART = 8
 
 # How a scan is told what to pass over.
@@ -113,12 +114,15 @@ cdef inline Fault _fill_any(Store* store, Window* window, int64_t now_us) noexce
     cdef bint is_cut = False
     cdef bint is_any_cut = False
     cdef size_t i
-    cdef Fault fault = list_scopes(store, &scopes)
+    cdef size_t rows
+    cdef Fault fault = _known_scopes(store, &scopes)
+    # The stretch is shared out, but each scope gets on.
+    rows = max(<size_t>MAX_WALK_ROWS // max(scopes.size(), <size_t>1), <size_t>LEAST_WALK_ROWS)
     window.begin_scan()
     for i in range(scopes.size()):
         if not fault.ok():
             break
-        fault = _walk(store, window, scopes.at(i).data(), now_us, MAX_WALK_ROWS, last, &is_cut)
+        fault = _walk(store, window, scopes.at(i).data(), now_us, rows, last, &is_cut)
         if is_cut and (not is_any_cut or memcmp(last, least, ORDER_BYTES) < 0):
             memcpy(least, last, ORDER_BYTES)
             is_any_cut = True
@@ -126,6 +130,22 @@ cdef inline Fault _fill_any(Store* store, Window* window, int64_t now_us) noexce
         window.end_scan(<const char*>least if is_any_cut else <const char*>NULL)
     else:
         window.restart()
+    return fault
+
+
+cdef inline Fault _known_scopes(Store* store, List[string]* out) noexcept nogil:
+    """The scopes that have jobs, from memory; read from disk when they are asked for the first time."""
+    cdef List[string] found
+    cdef size_t i
+    cdef Fault fault
+    if not store.scopes.is_complete():
+        fault = list_scopes(store, &found)
+        if not fault.ok():
+            return fault
+        for i in range(found.size()):
+            store.scopes.add(found.at(i).data())
+        store.scopes.set_complete()
+    store.scopes.copy_to(out)
     return fault
 
 

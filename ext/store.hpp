@@ -18,6 +18,7 @@
 #include "due.hpp"
 #include "fault.hpp"
 #include "fork.hpp"
+#include "known_scopes.hpp"
 #include "leased.hpp"
 #include "owner_lock.hpp"
 #include "ready.hpp"
@@ -35,9 +36,11 @@ class Store {
   OwnerLock owner;
   Settings settings;
   Database database;
-  std::mutex mutex;  // guards what follows, which is all that is in memory
+  std::mutex reaping;  // one pass at a time: a second one would find the leases popped and not yet reaped
+  std::mutex mutex;    // guards what follows, which is all that is in memory
   Claims claims;
   Waiters waiters;
+  KnownScopes scopes;
   Windows windows;
   LeasedRows leased;
   DueHeap leases{kLeases};      // leased jobs by deadline, for the reaper
@@ -121,11 +124,14 @@ class Store {
   // The latest time that stored jobs, a clean close or a verb bear witness to.
   uint64_t last_seen_us() const noexcept { return std::max(seen_us_.load(), last_created_at_.load()); }
 
-  void see(int64_t now_us) noexcept {
+  // Takes note of the time of a call; returns the latest of any call. A thread that has read the clock and then waited
+  // must not decide as of an earlier time than others have.
+  int64_t see(int64_t now_us) noexcept {
     uint64_t seen = seen_us_.load(std::memory_order_relaxed);
     const auto now = static_cast<uint64_t>(now_us);
     while (seen < now && !seen_us_.compare_exchange_weak(seen, now)) {
     }
+    return static_cast<int64_t>(std::max(seen, now));
   }
 
   void restore_clock(uint64_t last_created_at, uint64_t seen_us) noexcept {

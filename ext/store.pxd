@@ -47,6 +47,7 @@ cdef extern from "rows.hpp" namespace "telha" nogil:
     cdef cppclass Outcome:
         Fault fault
         Row row
+        bint is_written
 
     cdef cppclass List[Item]:
         size_t size() noexcept
@@ -166,6 +167,13 @@ cdef extern from "ready.hpp" namespace "telha" nogil:
         void count(Window* window) noexcept
         void withdraw(const char* key) noexcept
 
+cdef extern from "known_scopes.hpp" namespace "telha" nogil:
+    cdef cppclass KnownScopes:
+        bint is_complete() noexcept
+        void set_complete() noexcept
+        void add(const char* scope) noexcept
+        void copy_to(List[string]* out) noexcept
+
 cdef extern from "leased.hpp" namespace "telha" nogil:
     cdef cppclass LeasedRows:
         void put(const Row& row) noexcept
@@ -202,9 +210,11 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         OwnerLock owner
         Settings settings
         Database database
+        Mutex reaping
         Mutex mutex
         Claims claims
         Waiters waiters
+        KnownScopes scopes
         Windows windows
         LeasedRows leased
         DueHeap leases
@@ -218,7 +228,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         uint64_t next_created_at(int64_t now_us) noexcept
         uint64_t random() noexcept
         uint64_t last_seen_us() noexcept
-        void see(int64_t now_us) noexcept
+        int64_t see(int64_t now_us) noexcept
         void restore_clock(uint64_t last_created_at, uint64_t seen_us) noexcept
 
     size_t close_all_stores() noexcept

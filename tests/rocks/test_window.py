@@ -14,14 +14,19 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from telha_queue import Exact, JobRecord, Queue, QueueConfig, Scope
+from telha_queue import Exact, JobRecord, JobState, Queue, QueueConfig, Scope
 from telha_queue.arguments import kind_filter
 from telha_queue.errors import LeaseConflict
 from telha_queue.testing import ManualClock
 
 EXAMPLES = int(os.environ.get("TELHA_WINDOW_EXAMPLES", "40"))
 SMALL = QueueConfig(durability="os", window_jobs=16, backoff_base_secs=2, backoff_factor=2, max_attempts=4)
-SCOPES = [Scope.SYSTEM, Scope.named("acme"), Scope.tenant(UUID(int=2**128 - 1), UUID(int=2**128 - 1))]
+SCOPES = [
+    Scope.SYSTEM,
+    Scope.named("acme"),
+    *[Scope.tenant(UUID(int=n)) for n in range(1, 10)],
+    Scope.tenant(UUID(int=2**128 - 1), UUID(int=2**128 - 1)),
+]
 KINDS = ["embed", "embed:large", "ingest:pdf", "x"]
 FILTERS = [None, "embed", Exact("embed"), ["ingest:", "x"], Exact("nothing")]
 
@@ -46,8 +51,14 @@ class Windows(RuleBasedStateMachine):
         self.jobs = 0
 
     def teardown(self) -> None:
-        self.queue.close()
-        self.folder.cleanup()
+        try:
+            self.clock.advance(secs=1000)
+            while (job := self.queue.lease_next_any(worker_id="w")) is not None:
+                self.queue.complete(job)
+            assert self.queue.counts()[JobState.PENDING] == 0, "a job that is due stands in no window"
+        finally:
+            self.queue.close()
+            self.folder.cleanup()
 
     def expected(self, scope, kinds) -> bytes | None:
         wanted, now_us = kind_filter(kinds), self.clock()
@@ -88,6 +99,18 @@ class Windows(RuleBasedStateMachine):
         assert (places[0] if places else None) == first
         assert len(jobs) == n or self.expected(scope, kinds) is None
         self.held += jobs
+
+    @rule(scope=st.none() | scopes, kinds=filters, n=st.integers(1, 20))
+    def lease_and_fail(self, scope, kinds, n):
+        for job in self.queue.lease_many(scope, n, kinds, worker_id="w", lease_ttl_secs=10):
+            self.queue.fail(job, "error")
+
+    @rule(n=st.integers(1, 4), priority=st.sampled_from([0, 128]))
+    def enqueue_everywhere(self, n, priority):
+        for scope in SCOPES:
+            for _ in range(n):
+                self.queue.enqueue(scope, "embed", priority=priority)
+        self.jobs += n * len(SCOPES)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), how=st.sampled_from(["complete", "fail", "release", "release later", "bury and retry"]))
