@@ -169,6 +169,7 @@ def test_without_permission_nothing_is_made(ended, tmp_path, case):
     os.chown(root / name, *_owner())
     (root / name).chmod(mode)
     program = f"""
+import telha_queue.engines.rocks  # now: the other user may not be able to read this source tree
 if os.getuid() == 0:
     os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})
 try:
@@ -188,6 +189,7 @@ def test_a_queue_of_another_user_is_refused(ended, tmp_path):
     if os.getuid() != 0:
         pytest.skip("needs a second user")
     program = f"""
+import telha_queue.engines.rocks
 os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})
 try:
     Queue.open(PATH, QUICK)
