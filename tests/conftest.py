@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,9 @@ def _open_rocks(path: Path, config: QueueConfig) -> Engine:
 
     return RocksEngine.open(path, config)
 
+
+# Whoever runs the tests in the background may have Ctrl-C ignored, and every process started from here inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ENGINES: dict[str, Callable[[Path, QueueConfig], Engine]] = {"memory": _open_memory, "rocks": _open_rocks}
 """Every engine passes tests/engine/; a new one lands by adding its line here."""
