@@ -3,7 +3,7 @@
 All functions that take a row want the store's mutex, and that the row is written.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
 from keys cimport LEASED, PENDING, SCOPE_BYTES, key_state
@@ -15,18 +15,19 @@ from store cimport Fault, Kinds, Lock, Row, Store, Visit, Waiter, Window, view_r
 cdef inline void tell_moved(Store* store, Row* row) noexcept nogil:
     """Tell of a row that is new or has moved; the reaper of a lease, and everybody of a job that may be next."""
     cdef View job
-    if key_state(row.key.data()) == LEASED:
+    cdef uint8_t state = key_state(row.key.data())
+    if state == LEASED:
         store.leased.put(row[0])
     else:
         store.leased.forget(row.job_id())
-        if key_state(row.key.data()) != PENDING:
-            return
+    if state != PENDING and not (state == LEASED and store.knows_leases):
+        return
     if not view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
         return
     if job.state == PENDING:
         _offer(store, row.key.data(), job.kind, job.not_before)
         _wake(store, row.key.data(), job.kind)
-    elif store.knows_leases:
+    else:
         store.leases.push(job.lease_deadline, row.key.data())
 
 

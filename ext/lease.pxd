@@ -31,7 +31,7 @@ from store cimport (
     set_text,
     view_row,
 )
-from transit cimport transit
+from transit cimport transit_viewed
 from transitions cimport Command
 
 
@@ -135,7 +135,7 @@ cdef inline Fault _take(
         store.corrupt_rows.fetch_add(1)
     elif is_gated(&job, now_us):
         left.add()[0] = row
-    elif transit(store, &row, command, now_us, batch, &moved).ok():
+    elif transit_viewed(store, &row, &job, command, now_us, batch, &moved).ok():
         out.add().row = moved
     return Fault()
 

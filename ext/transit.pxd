@@ -26,15 +26,22 @@ cdef inline Fault transit(
     CODE_INVALID_TRANSITION also stands for "not due": no verb that a user calls can be refused for that.
     """
     cdef View job
+    cdef Fault fault = view_row(row.key.data(), row.value.data(), row.value.size(), &job)
+    if fault.ok():
+        fault = transit_viewed(store, row, &job, command, now_us, batch, moved)
+    return fault
+
+
+cdef inline Fault transit_viewed(
+    Store* store, Row* row, const View* job, const Command* command, int64_t now_us, WriteBatch* batch, Row* moved
+) noexcept nogil:
+    """The same for a row that has been taken apart already."""
     cdef View after
     cdef Step made
     cdef Policy policy
     cdef int refusal
-    cdef Fault fault = view_row(row.key.data(), row.value.data(), row.value.size(), &job)
-    if not fault.ok():
-        return fault
     policy_for(store, job.kind, &policy)
-    refusal = step(&job, command, now_us, &policy, &after, &made)
+    refusal = step(job, command, now_us, &policy, &after, &made)
     if refusal != APPLIED:
         return fault_refused(
             CODE_LEASE_CONFLICT if refusal == LEASE_CONFLICT else CODE_INVALID_TRANSITION,
@@ -45,4 +52,4 @@ cdef inline Fault transit(
     moved.key = row.key
     moved.set_state(after.state)
     put_moved_job(store, batch, row.key, moved)
-    return fault
+    return Fault()
