@@ -3,7 +3,7 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from keys cimport KEY_BYTES, SCOPE_BYTES, STATE_AT, STATE_PREFIX_BYTES, key_state, state_prefix
+from keys cimport KEY_BYTES, SCOPE_BYTES, STATE_PREFIX_BYTES, key_state, state_prefix
 from record cimport View
 from scan cimport has_job_key, is_wanted, view_at
 from store cimport Cursor, Fault, Kinds, List, Outcome, Store, Visit

@@ -56,9 +56,6 @@ class Database {
   rocksdb::DB* db() const noexcept { return db_.get(); }
   rocksdb::ColumnFamilyHandle* family(Family family) const noexcept { return handles_[static_cast<size_t>(family)]; }
 
-  // In the forked child nothing of RocksDB may be touched, destructors included.
-  void abandon() noexcept { (void)db_.release(); }
-
  private:
   static constexpr std::array<const char*, kFamilies> kNames = {"default", "jobs", "ids", "idempotency", "payloads"};
   static constexpr int kCacheShardBits = 2;  // few threads, and blocks that are large beside a small cache

@@ -1,11 +1,11 @@
 """Enqueue: from arguments to rows, for one job and for many, in one write."""
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t
 from libcpp.string cimport string
 
 from announce cimport tell_new
 from batch cimport put_new_job
-from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, key_job_id, make_job_id
+from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, make_job_id
 from lookup cimport find_row, get
 from record cimport Bytes, NewEvent, View, encode, is_nil, nil, text
 from rocksdb cimport PinnableSlice, WriteBatch

@@ -4,7 +4,7 @@ A picked job is claimed until its write is done and stands in no window meanwhil
 threads that lease different jobs share RocksDB's log writes.
 """
 
-from libc.stdint cimport INT64_MAX, int64_t
+from libc.stdint cimport int64_t
 from libcpp.string cimport string
 
 from announce cimport tell_moved
@@ -73,7 +73,7 @@ cdef inline Fault lease(
         for i in range(out.size()):
             tell_moved(store, &out.at(i).row)
     elif picked.size() > 0:
-        _forget(store, scope, &picked)
+        _forget(store, &picked)
     return fault
 
 
@@ -140,7 +140,7 @@ cdef inline Fault _take(
     return Fault()
 
 
-cdef inline void _forget(Store* store, const char* scope, List[string]* picked) noexcept nogil:
+cdef inline void _forget(Store* store, List[string]* picked) noexcept nogil:
     """After a failed call: the windows no longer know the picked jobs, so they are told of those still there."""
     cdef Row row
     cdef size_t i

@@ -7,7 +7,6 @@ from libcpp.string cimport string
 from keys cimport (
     COMPLETED,
     DEAD,
-    FAILED,
     JOB_ID_BYTES,
     KEY_BYTES,
     LEASED,

@@ -22,7 +22,6 @@ from store cimport (
     Visit,
     fault_of,
     fresh_batch,
-    set_text,
 )
 from transit cimport transit
 from transitions cimport RETRY, Command

@@ -29,7 +29,6 @@ cdef extern from "rocksdb/options.h" namespace "rocksdb" nogil:
     cdef cppclass ReadOptions:
         ReadOptions() noexcept
         const Slice* iterate_upper_bound
-        bint fill_cache
 
 cdef extern from "rocksdb/iterator.h" namespace "rocksdb" nogil:
     cdef cppclass Iterator:

@@ -92,7 +92,6 @@ cdef extern from "database.hpp" namespace "telha" nogil:
     cdef cppclass Database:
         DB* db() noexcept
         ColumnFamilyHandle* family(Family family) noexcept
-        void abandon() noexcept
 
 cdef extern from "<mutex>" nogil:
     cdef cppclass Mutex "std::mutex":
