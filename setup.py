@@ -1,4 +1,4 @@
-"""Compiles the two extension modules. Everything that is only metadata or tool settings is in pyproject.toml.
+"""Compiles the three extension modules. Everything that is only metadata or tool settings is in pyproject.toml.
 
 TELHA_ROCKSDB=system|bundled      which RocksDB to link; bundled is what scripts/build-rocksdb.sh built
 TELHA_SANITIZE=address,undefined  instrument the extensions
@@ -101,7 +101,7 @@ class BuildExt(build_ext):
 
         Options.warning_errors = WERROR
         generated = cythonize(
-            [Extension(ext.name, ext.sources, language="c++") for ext in self.extensions], include_path=["ext"],
+            [Extension(ext.name, ext.sources, language="c++") for ext in self.extensions], include_path=["ext", "."],
             build_dir=GENERATED, compiler_directives=DIRECTIVES, annotate=ANNOTATE, force=ANNOTATE or WERROR,
             quiet=True,
         )  # fmt: skip
@@ -125,13 +125,14 @@ class BuildExt(build_ext):
 
 def extension(name: str) -> Extension:
     depends = sorted(str(path) for path in Path("ext").glob("*") if path.suffix in (".pxd", ".hpp", ".pyx"))
+    depends += map(str, sorted(Path("telha_queue").glob("*.pxd")))
     depends.append(ROCKSDB_SCRIPT)
     return Extension(f"telha_queue.{name}", [f"ext/{name}.pyx"], language="c++", include_dirs=["ext"], depends=depends)
 
 
 if __name__ == "__main__":
     setup(
-        ext_modules=[extension("_codec"), extension("_rocks")],
+        ext_modules=[extension("_codec"), extension("_seam"), extension("_rocks")],
         cmdclass={"build_ext": BuildExt},
         options={"build": {"build_base": BUILD}},
     )

@@ -10,8 +10,9 @@ from libcpp.string cimport string
 
 cimport keys
 cimport transitions
-from arguments cimport error, read_command, read_policy, require_length, uint_of
-from record cimport View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
+from arguments cimport bytes_of, error, read_command, read_policy, require_length, uint_of
+from record cimport Bytes, View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
+from row cimport Row, row_of
 from transitions cimport APPLIED, Command, Policy
 from values cimport append_array_header, append_events, append_value
 from values cimport bytes_or_none, int_or_none, read_values, text_or_none
@@ -23,7 +24,8 @@ cdef enum:
 
 
 @cython.final
-@cython.freelist(64)
+@cython.freelist(256)
+@cython.no_gc  # nothing that it refers to refers to a record, and a fetch of a thousand must not start a collection
 cdef class JobRecord:
     """A job as it was when a verb returned it. Immutable; equal when key and stored bytes are equal.
 
@@ -31,57 +33,75 @@ cdef class JobRecord:
     its lease: pass it to `extend`, `complete` and the other fenced verbs.
     """
 
-    cdef bytes _key
-    cdef bytes _value
-    cdef object _load_payload
-    cdef object _payload
-    cdef View _view
-
-    # In __cinit__, because it runs exactly once: no call of __init__ can exchange the bytes that _view points into,
-    # and no object whose bytes were refused is ever seen.
-    def __cinit__(self, bytes key not None, bytes value not None, load_payload=None):
+    # Filled once, by __init__ or by `_rocks`, which has checked the row: no later call can exchange what _view points
+    # into. Until then it is null, and every field raises.
+    def __init__(self, bytes key not None, bytes value not None, source=None):
+        if not self._row.is_null():
+            raise TypeError("a JobRecord is made once")
         if PyBytes_GET_SIZE(key) != keys.KEY_BYTES:
             raise error("CorruptRecord", f"key: {len(key)} bytes instead of {keys.KEY_BYTES}")
-        _load(value, &self._view)
-        if not matches_key(self._view, PyBytes_AS_STRING(key)):
-            raise error("CorruptRecord", "record: stands under the key of another job or state")
-        self._key = key
-        self._value = value
-        self._load_payload = load_payload
+        self._row = row_of(PyBytes_AS_STRING(key), bytes_of("value", value))
+        try:
+            self.view()
+        except BaseException:
+            self._row = Row()
+            raise
+        self._source = source
+
+    def __dealloc__(self):
+        del self._view
+
+    cdef const View* view(self) except NULL:
+        cdef View* view
+        if self._view == NULL:
+            if self._row.is_null():
+                raise TypeError("a JobRecord comes from a queue")
+            view = new View()
+            try:
+                _load(self._row.value(), view)
+                if not matches_key(view[0], self._row.key()):
+                    raise error("CorruptRecord", "record: stands under the key of another job or state")
+            except BaseException:
+                del view
+                raise
+            self._view = view
+        return self._view
 
     @property
     def key(self):
         """The 58 bytes the row is stored under. Internal: docs/format.md may change them."""
-        return self._key
+        self.view()
+        return PyBytes_FromStringAndSize(self._row.key(), keys.KEY_BYTES)
 
     @property
     def value(self):
         """The row as it is stored. Internal, like `key`."""
-        return self._value
+        self.view()
+        return bytes_or_none(self._row.value())
 
     @property
     def scope(self):
         """Whose job it is."""
-        return _types().Scope(self._key[:keys.SCOPE_BYTES])
+        return _types().Scope(self.key[:keys.SCOPE_BYTES])
 
     @property
     def job_id(self):
         """The id, a UUIDv7: ids sort in the order in which jobs were enqueued."""
-        return _types().UUID(bytes=bytes_or_none(self._view.job_id))
+        return _types().UUID(bytes=bytes_or_none(self.view().job_id))
 
     @property
     def kind(self):
         """What sort of work it is."""
-        return text_or_none(self._view.kind)
+        return text_or_none(self.view().kind)
 
     @property
     def payload(self):
         """What the job is about. A long one is read from the store now: StoreClosed after close."""
         if self._payload is None:
-            if not is_nil(self._view.payload):
-                self._payload = bytes_or_none(self._view.payload)
-            elif self._load_payload is not None:
-                self._payload = self._load_payload(bytes_or_none(self._view.job_id))
+            if not is_nil(self.view().payload):
+                self._payload = bytes_or_none(self.view().payload)
+            elif self._source is not None:
+                self._payload = self._source.load_payload(bytes_or_none(self.view().job_id))
             else:
                 raise error("StorageError", "the payload stands in its own row, which this record cannot reach")
         return self._payload
@@ -89,92 +109,92 @@ cdef class JobRecord:
     @property
     def payload_bytes(self):
         """Length of the payload; known without reading it."""
-        return self._view.payload_bytes
+        return self.view().payload_bytes
 
     @property
     def priority(self):
         """0 to 255; lower is leased sooner."""
-        return self._view.priority
+        return self.view().priority
 
     @property
     def created_at(self):
         """When it was enqueued, in microseconds; no two jobs of a store have the same."""
-        return self._view.created_at
+        return self.view().created_at
 
     @property
     def state(self):
         """Where the job stood."""
-        return _types().states[self._view.state]
+        return _types().states[self.view().state]
 
     @property
     def attempts(self):
         """Failed and reaped leases since it was enqueued or retried."""
-        return self._view.attempts
+        return self.view().attempts
 
     @property
     def lease_generation(self):
         """The fencing token: it grows with every lease and never falls."""
-        return self._view.lease_generation
+        return self.view().lease_generation
 
     @property
     def worker_id(self):
         """Who holds the job, or None."""
-        return text_or_none(self._view.worker_id)
+        return text_or_none(self.view().worker_id)
 
     @property
     def lease_deadline(self):
         """When the lease expires, in microseconds, or None."""
-        return int_or_none(self._view.lease_deadline)
+        return int_or_none(self.view().lease_deadline)
 
     @property
     def not_before(self):
         """When it may be leased at the earliest, in microseconds, or None."""
-        return int_or_none(self._view.not_before)
+        return int_or_none(self.view().not_before)
 
     @property
     def idempotency_key(self):
         """The key under which enqueueing again returns this job, or None."""
-        return text_or_none(self._view.idempotency_key)
+        return text_or_none(self.view().idempotency_key)
 
     @property
     def max_attempts(self):
         """This job's own ceiling, or None when the configuration's holds."""
-        return int_or_none(self._view.max_attempts)
+        return int_or_none(self.view().max_attempts)
 
     @property
     def continuation(self):
         """What the holder of the lease last saved with `checkpoint`, or None."""
-        return bytes_or_none(self._view.continuation)
+        return bytes_or_none(self.view().continuation)
 
     @property
     def events(self):
         """The trail, oldest first: the first event and the newest 256."""
-        return _events(&self._view)
+        return _events(self.view())
 
     @property
     def events_dropped(self):
         """How many events fell out of the trail."""
-        return self._view.events_dropped
+        return self.view().events_dropped
 
     @property
     def dead_reason(self):
         """Why the job is Dead, in a word, or None."""
-        return text_or_none(self._view.dead_reason)
+        return text_or_none(self.view().dead_reason)
 
     @property
     def reaped_worker_id(self):
         """Who held the lease that the reaper ended, until the next lease; or None."""
-        return text_or_none(self._view.reaped_worker_id)
+        return text_or_none(self.view().reaped_worker_id)
 
     @property
     def crashes(self):
         """The part of `attempts` that ended without a word from the worker."""
-        return self._view.crashes
+        return self.view().crashes
 
     @property
     def lease_ttl_us(self):
         """What the lease in force was taken for; a heartbeat without a ttl of its own extends by it."""
-        return int_or_none(self._view.lease_ttl_us)
+        return int_or_none(self.view().lease_ttl_us)
 
     @property
     def last_error(self):
@@ -189,10 +209,10 @@ cdef class JobRecord:
     def __eq__(self, other):
         if not isinstance(other, JobRecord):
             return NotImplemented
-        return self._key == (<JobRecord>other)._key and self._value == (<JobRecord>other)._value
+        return self.key == other.key and self.value == other.value
 
     def __hash__(self):
-        return hash((self._key, self._value))
+        return hash((self.key, self.value))
 
     def __repr__(self):
         kind = self.kind if self.kind.isprintable() else ascii(self.kind)  # it may end up on a terminal
@@ -285,7 +305,7 @@ def encode_record(fields):
 def decode_record(bytes value not None):
     """Read and check a record. Raises CorruptRecord, or UnsupportedVersion for a newer release's format."""
     cdef View view
-    _load(value, &view)
+    _load(bytes_of("value", value), &view)
     from telha_queue.record import RecordFields
 
     return RecordFields(
@@ -322,7 +342,7 @@ def step(bytes value not None, command, now_us, policy):
     cdef Command c_command
     cdef Policy c_policy = read_policy(policy)
     cdef string after
-    _load(value, &before)
+    _load(bytes_of("value", value), &before)
     read_command(command, &c_command)
     cdef int refusal = transitions.apply(
         &before, &c_command, <int64_t>uint_of("now_us", now_us, INT64_MAX), &c_policy, &after
@@ -340,9 +360,9 @@ def backoff_us(policy, attempts):
 
 # What the above are made of.
 
-cdef int _load(bytes value, View* view) except -1:
+cdef int _load(Bytes value, View* view) except -1:
     cdef const char* why = NULL
-    cdef int decoded = decode(PyBytes_AS_STRING(value), <size_t>PyBytes_GET_SIZE(value), view, &why)
+    cdef int decoded = decode(value.data, value.size, view, &why)
     if decoded == kOk:
         return 0
     name = "UnsupportedVersion" if decoded == kUnsupportedVersion else "CorruptRecord"

@@ -21,10 +21,11 @@ from convert cimport (
     read_token,
     text_bytes,
 )
-from enqueue cimport NewJob, enqueue
+from enqueue cimport NewJob as CoreJob
+from enqueue cimport enqueue
 from faults cimport error_of, forked, lock_error, open_error, raise_for
 from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
-from lease cimport due_after, lease
+from lease cimport complete_and_lease, due_after, lease
 from lookup cimport read_job, read_payload
 from meta cimport restore
 from move cimport Move, move_jobs
@@ -34,15 +35,16 @@ from record cimport Bytes
 from results cimport counts_of, report_of, scopes_of
 from rocksdb cimport PinnableSlice
 from scan cimport Wanted, next_by_scan
-from store cimport Fault, Kinds, List, Outcome, Row, Visit, close_all_stores, is_child, watch
+from row cimport Row
+from store cimport Fault, Kinds, List, Outcome, ScopeName, Visit, close_all_stores, is_child, watch
 from store cimport Store as CoreStore
+from telha_queue._codec cimport JobRecord
+from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 
 import atexit
 import sys
 import threading
-
-from telha_queue._codec import JobRecord
 
 if watch() != 0:
     raise MemoryError("no room for a fork handler")
@@ -96,41 +98,65 @@ cdef class Store:
             fault = name_scope(self._c, c_scope, c_name)
         raise_for(&fault)
 
-    def enqueue(self, bytes scope not None, job not None, int64_t now_us):
-        cdef NewJob c_job
+    def enqueue(self, bytes scope not None, NewJob job not None, int64_t now_us):
+        cdef CoreJob c_job
+        cdef List[Outcome] out
         read_new_job(job, &c_job)
-        return self._enqueue(scope, &c_job, 1, now_us)[0]
+        self._enqueue(scope, &c_job, 1, True, now_us, &out)
+        return self._record(out.at(0).row)
 
-    def enqueue_many(self, bytes scope not None, jobs not None, int64_t now_us):
-        cdef List[NewJob] c_jobs
+    def enqueue_many(self, bytes scope not None, jobs not None, bint atomic, int64_t now_us):
+        cdef List[CoreJob] c_jobs
+        cdef List[Outcome] out
+        c_jobs.reserve(len(jobs))
         for job in jobs:
             read_new_job(job, c_jobs.add())
-        return self._enqueue(scope, c_jobs.at(0), c_jobs.size(), now_us)
+        self._enqueue(scope, c_jobs.at(0), c_jobs.size(), atomic, now_us, &out)
+        return self._outcomes(&out, None)
 
-    cdef list _enqueue(self, bytes scope, const NewJob* jobs, size_t n, int64_t now_us):
+    cdef int _enqueue(
+        self, bytes scope, const CoreJob* jobs, size_t n, bint atomic, int64_t now_us, List[Outcome]* out
+    ) except -1:
         cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
-        cdef List[Outcome] out
         cdef Fault fault
         with nogil:
-            fault = enqueue(self._c, c_scope, jobs, n, now_us, &out)
-        raise_for(&fault)
-        return self._records(&out)
+            fault = enqueue(self._c, c_scope, jobs, n, atomic, now_us, out)
+        return raise_for(&fault)
 
     def lease_next(self, bytes scope, tuple kinds, str worker_id not None, int64_t ttl_us, int64_t now_us):
-        leased = self._lease(scope, 1, kinds, worker_id, ttl_us, now_us)
-        return leased[0] if leased else None
+        cdef List[Outcome] out
+        self._lease(scope, 1, 0, kinds, worker_id, ttl_us, now_us, &out)
+        return self._record(out.at(0).row) if out.size() > 0 else None
 
     def lease_many(
-        self, bytes scope, size_t n, tuple kinds, str worker_id not None, int64_t ttl_us, int64_t now_us
+        self,
+        bytes scope,
+        size_t n,
+        int64_t max_bytes,
+        tuple kinds,
+        str worker_id not None,
+        int64_t ttl_us,
+        int64_t now_us,
     ):
-        return self._lease(scope, n, kinds, worker_id, ttl_us, now_us)
+        cdef List[Outcome] out
+        self._lease(scope, n, max_bytes, kinds, worker_id, ttl_us, now_us, &out)
+        return self._records(&out)
 
-    cdef list _lease(self, bytes scope, size_t n, tuple kinds, str worker_id, int64_t ttl_us, int64_t now_us):
+    cdef int _lease(
+        self,
+        bytes scope,
+        size_t n,
+        int64_t max_bytes,
+        tuple kinds,
+        str worker_id,
+        int64_t ttl_us,
+        int64_t now_us,
+        List[Outcome]* out,
+    ) except -1:
         cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef Kinds c_kinds
         cdef Wanted wanted
         cdef Command command = command_of(LEASE)
-        cdef List[Outcome] out
         cdef Fault fault
         read_kinds(kinds, &c_kinds)
         wanted.kinds = &c_kinds
@@ -138,9 +164,30 @@ cdef class Store:
         command.worker_id = text_bytes(worker_id)
         command.ttl_us = ttl_us
         with nogil:
-            fault = lease(self._c, c_scope, wanted, n, &command, &out)
+            fault = lease(self._c, c_scope, wanted, n, max_bytes, &command, out)
+        return raise_for(&fault)
+
+    def complete_and_lease(self, Token token not None, tuple kinds, int64_t ttl_us, int64_t now_us):
+        cdef Kinds c_kinds
+        cdef Wanted wanted
+        cdef Move move
+        cdef Command command = command_of(LEASE)
+        cdef Outcome completed
+        cdef List[Outcome] out
+        cdef Fault fault
+        read_kinds(kinds, &c_kinds)
+        wanted.kinds = &c_kinds
+        wanted.now_us = now_us
+        move.command = command_of(COMPLETE)
+        read_token(token, &move)
+        command.worker_id = token.worker
+        command.ttl_us = ttl_us
+        with nogil:
+            fault = complete_and_lease(self._c, &move, wanted, &command, &completed, &out)
         raise_for(&fault)
-        return self._records(&out)
+        if not completed.fault.ok():
+            raise self._error(&completed, token)
+        return self._record(out.at(0).row) if out.size() > 0 else None
 
     def next_by_scan(self, bytes scope not None, tuple kinds, int64_t now_us):
         """The job that a lease has to take, by the plain scan that defines it. For tests."""
@@ -152,75 +199,103 @@ cdef class Store:
         with nogil:
             fault = next_by_scan(self._c, c_scope, &c_kinds, now_us, &found)
         raise_for(&fault)
-        return self._record(&found) if found.key.size() > 0 else None
+        return None if found.is_null() else self._record(found)
 
-    def extend(self, token not None, int64_t ttl_us, int64_t now_us):
+    def extend(self, Token token not None, int64_t ttl_us, int64_t now_us):
         cdef Command command = command_of(EXTEND)
         command.ttl_us = ttl_us
         return self._fenced(token, &command, now_us)
 
-    def checkpoint(self, token not None, bytes continuation not None, int64_t ttl_us, int64_t now_us):
+    def checkpoint(self, Token token not None, bytes continuation not None, int64_t ttl_us, int64_t now_us):
         cdef Command command = command_of(CHECKPOINT)
         command.continuation = bytes_of(continuation)
         command.ttl_us = ttl_us
         return self._fenced(token, &command, now_us)
 
-    def stats(self, token not None, str detail not None, int64_t now_us):
+    def stats(self, Token token not None, str detail not None, int64_t now_us):
         cdef Command command = command_of(STATS)
         command.detail = text_bytes(detail)
         return self._fenced(token, &command, now_us)
 
-    def complete(self, token not None, bint accept_late, int64_t now_us):
+    def complete(self, Token token not None, bint accept_late, int64_t now_us):
         cdef Command command = command_of(COMPLETE)
         command.accept_late = accept_late
         return self._fenced(token, &command, now_us)
 
-    def fail(self, token not None, str error not None, bint retryable, int64_t now_us):
+    def fail(self, Token token not None, str error not None, bint retryable, int64_t now_us):
         cdef Command command = command_of(FAIL)
         command.detail = text_bytes(error)
         command.retryable = retryable
         return self._fenced(token, &command, now_us)
 
-    def release(self, token not None, int64_t delay_us, int64_t now_us):
+    def release(self, Token token not None, int64_t delay_us, int64_t now_us):
         cdef Command command = command_of(RELEASE)
         command.delay_us = delay_us
         return self._fenced(token, &command, now_us)
 
-    def complete_many(self, tokens not None, bint accept_late, int64_t now_us):
+    def extend_many(self, tokens not None, int64_t ttl_us, bint atomic, int64_t now_us):
+        cdef Command command = command_of(EXTEND)
+        command.ttl_us = ttl_us
+        return self._fenced_many(tokens, None, &command, atomic, now_us)
+
+    def complete_many(self, tokens not None, bint accept_late, bint atomic, int64_t now_us):
+        cdef Command command = command_of(COMPLETE)
+        command.accept_late = accept_late
+        return self._fenced_many(tokens, None, &command, atomic, now_us)
+
+    def fail_many(self, tokens not None, list errors not None, bint retryable, bint atomic, int64_t now_us):
+        cdef Command command = command_of(FAIL)
+        command.retryable = retryable
+        return self._fenced_many(tokens, errors, &command, atomic, now_us)
+
+    cdef list _fenced_many(self, tokens, list details, const Command* command, bint atomic, int64_t now_us):
+        """One outcome per token. `details` has one text per token, or is None."""
+        cdef list held = list(tokens)
         cdef List[Move] moves
         cdef List[Outcome] out
         cdef size_t i
-        for token in tokens:
-            moves.add().command = command_of(COMPLETE)
-            moves.at(moves.size() - 1).command.accept_late = accept_late
-            read_token(token, moves.at(moves.size() - 1))
-        self._move(moves.at(0), moves.size(), now_us, &out)
-        return [self._outcome(token, moves.at(i), out.at(i)) for i, token in enumerate(tokens)]
+        moves.resize(len(held))
+        for i in range(moves.size()):
+            moves.at(i).command = command[0]
+            if details is not None:
+                moves.at(i).command.detail = text_bytes(details[i])
+            read_token(held[i], moves.at(i))
+        self._move(moves.at(0), moves.size(), atomic, now_us, &out)
+        if atomic:
+            for i in range(moves.size()):
+                if not out.at(i).fault.ok():
+                    raise self._error(out.at(i), held[i])
+        return self._outcomes(&out, held)
 
-    cdef object _fenced(self, token, const Command* command, int64_t now_us):
+    cdef object _fenced(self, Token token, const Command* command, int64_t now_us):
         cdef Move move
         move.command = command[0]
         read_token(token, &move)
-        return self._move_one(&move, now_us, token[1])
+        return self._move_one(&move, now_us)
 
     def retry(self, bytes scope not None, bytes job_id not None, int64_t now_us):
         cdef Move move
         move.scope = bytes_or_null(scope, SCOPE_BYTES)
         move.job_id = bytes_or_null(job_id, JOB_ID_BYTES)
+        move.known_key = NULL
         move.command = command_of(RETRY)
-        return self._move_one(&move, now_us, job_id)
+        return self._move_one(&move, now_us)
 
-    cdef object _move_one(self, const Move* move, int64_t now_us, bytes job_id):
+    cdef object _move_one(self, const Move* move, int64_t now_us):
         cdef List[Outcome] out
-        self._move(move, 1, now_us, &out)
+        self._move(move, 1, True, now_us, &out)
         if not out.at(0).fault.ok():
-            raise error_of(&out.at(0).fault, job_id, move.command.lease_generation)
-        return self._record(&out.at(0).row)
+            raise error_of(
+                &out.at(0).fault,
+                PyBytes_FromStringAndSize(move.job_id, JOB_ID_BYTES),
+                move.command.lease_generation,
+            )
+        return self._record(out.at(0).row)
 
-    cdef int _move(self, const Move* moves, size_t n, int64_t now_us, List[Outcome]* out) except -1:
+    cdef int _move(self, const Move* moves, size_t n, bint atomic, int64_t now_us, List[Outcome]* out) except -1:
         cdef Fault fault
         with nogil:
-            fault = move_jobs(self._c, moves, n, now_us, out)
+            fault = move_jobs(self._c, moves, n, atomic, now_us, out)
         raise_for(&fault)
         return 0
 
@@ -239,7 +314,7 @@ cdef class Store:
             fault = read_job(self._c, c_scope, c_job_id, &row)
         if not fault.ok():
             raise error_of(&fault, job_id, 0)
-        return self._record(&row)
+        return self._record(row)
 
     def load_payload(self, bytes job_id not None):
         cdef const char* c_job_id = bytes_or_null(job_id, JOB_ID_BYTES)
@@ -281,7 +356,7 @@ cdef class Store:
         return counts_of(counted)
 
     def scopes(self):
-        cdef List[Row] found
+        cdef List[ScopeName] found
         cdef Fault fault
         with nogil:
             fault = find_scopes(self._c, &found)
@@ -297,7 +372,7 @@ cdef class Store:
         with nogil:
             fault = reap(self._c, now_us, &counts, &dead)
         raise_for(&fault)
-        return report_of(&counts, [self._record(dead.at(i)) for i in range(dead.size())])
+        return report_of(&counts, [self._record(dead.at(i)[0]) for i in range(dead.size())])
 
     def ready_ticket(self, bytes scope):
         cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
@@ -357,21 +432,31 @@ cdef class Store:
             fault = self._c.close()
         raise_for(&fault)
 
-    cdef object _record(self, Row* row):
-        return JobRecord(
-            PyBytes_FromStringAndSize(row.key.data(), row.key.size()),
-            PyBytes_FromStringAndSize(row.value.data(), row.value.size()),
-            self.load_payload,
-        )
+    cdef JobRecord _record(self, const Row& row):
+        cdef JobRecord record = JobRecord.__new__(JobRecord)
+        record._row = row
+        record._source = self
+        return record
+
+    cdef list _outcomes(self, List[Outcome]* out, list tokens):
+        """One record or error each. `tokens` has who asked for what, or is None."""
+        cdef list outcomes = []
+        cdef size_t i
+        for i in range(out.size()):
+            if out.at(i).fault.ok():
+                outcomes.append(self._record(out.at(i).row))
+            else:
+                outcomes.append(self._error(out.at(i), None if tokens is None else tokens[i]))
+        return outcomes
+
+    cdef object _error(self, Outcome* outcome, Token token):
+        if token is None:
+            return error_of(&outcome.fault, None, 0)
+        return error_of(&outcome.fault, token.job_id, token.lease_generation)
 
     cdef list _records(self, List[Outcome]* out):
         cdef size_t i
-        return [self._record(&out.at(i).row) for i in range(out.size())]
-
-    cdef object _outcome(self, token, const Move* move, Outcome* outcome):
-        if outcome.fault.ok():
-            return self._record(&outcome.row)
-        return error_of(&outcome.fault, token[1], move.command.lease_generation)
+        return [self._record(out.at(i).row) for i in range(out.size())]
 
 
 @atexit.register

@@ -5,54 +5,60 @@ All functions that take a row want the store's mutex, and that the row is writte
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
+from libcpp.vector cimport vector
 
 from keys cimport LEASED, PENDING, SCOPE_BYTES, key_state
-from record cimport Bytes, View
+from record cimport Bytes, kind_of
+from row cimport Row
 from scan cimport is_wanted
-from store cimport Fault, Kinds, Lock, Row, Store, Visit, Waiter, Window, view_row
+from store cimport Fault, Kinds, Lock, Outcome, Store, Visit, Waiter, Window, WindowPtr
 
 
-cdef inline void tell_moved(Store* store, Row* row) noexcept nogil:
-    """Tell of a row that is new or has moved; the reaper of a lease, and everybody of a job that may be next."""
-    cdef View job
-    cdef uint8_t state = key_state(row.key.data())
-    if state == LEASED:
-        store.leased.put(row[0])
-    else:
-        store.leased.forget(row.job_id())
-    if state != PENDING and not (state == LEASED and store.knows_leases):
+cdef inline void tell_moved(Store* store, const Outcome* moved) noexcept nogil:
+    """Tell of a job that has moved, or was seen where it is: windows, the reaper of a lease, and who waits for it.
+
+    To be called before the job's claim is given back: the rows that windows hold rely on it.
+    """
+    store.moves.fetch_add(1)
+    store.windows.withdraw(moved.row.key())
+    if key_state(moved.row.key()) == LEASED:
+        store.leased.put(moved.row)
+        if store.knows_leases:
+            store.leases.push(moved.due_us, moved.row.key())
         return
-    if not view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
-        return
-    if job.state == PENDING:
-        _offer(store, row.key.data(), job.kind, job.not_before)
-        _wake(store, row.key.data(), job.kind)
-    else:
-        store.leases.push(job.lease_deadline, row.key.data())
+    store.leased.forget(moved.row.job_id())
+    if key_state(moved.row.key()) == PENDING:
+        _offer(store, moved.row, moved.due_us, True)
 
 
-cdef inline void tell_new(Store* store, Row* row) noexcept nogil:
-    """Tell of a job that was just enqueued: it may be the first of its scope."""
+cdef inline void tell_new(Store* store, const Outcome* job, uint64_t moves_before) noexcept nogil:
+    """Tell of a job that was just enqueued: it may be the first of its scope.
+
+    Nobody claims a new job. If anything has moved since before it was written, it may have been met and leased
+    already, so the windows are told where to look and not what is there.
+    """
     if store.scopes.is_complete():
-        store.scopes.add(row.key.data())
-    tell_moved(store, row)
+        store.scopes.add(job.row.key())
+    _offer(store, job.row, job.due_us, store.moves.load() == moves_before)
 
 
-cdef inline void _offer(Store* store, const char* key, Bytes kind, int64_t not_before) noexcept nogil:
-    _offer_to(store, key, key, kind, not_before)
-    _offer_to(store, NULL, key, kind, not_before)
+cdef inline void _offer(Store* store, const Row& row, int64_t not_before, bint is_current) noexcept nogil:
+    """Tell the windows of a job whose kind they want, and those who wait. `is_current`: the row is what is stored."""
+    cdef Bytes kind = kind_of(row.value())
+    _offer_to(store, store.windows.of(row.key()), row, kind, not_before, is_current)
+    _offer_to(store, store.windows.of(NULL), row, kind, not_before, is_current)
+    _wake(store, row.key(), kind)
 
 
 cdef inline void _offer_to(
-    Store* store, const char* scope, const char* key, Bytes kind, int64_t not_before
+    Store* store, const vector[WindowPtr]* windows, const Row& row, Bytes kind, int64_t not_before, bint is_current
 ) noexcept nogil:
-    """Tell the windows of one scope, or those of all scopes (NULL), of a job whose kind they want."""
     cdef Window* window
     cdef size_t i
-    for i in range(store.windows.count_of(scope)):
-        window = store.windows.of(scope, i)
+    for i in range(windows.size()):
+        window = windows[0][i]
         if is_wanted(&window.kinds, kind):
-            window.offer(key, not_before)
+            window.offer(row, not_before, is_current)
             store.windows.count(window)
 
 

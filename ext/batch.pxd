@@ -5,31 +5,32 @@ Every row that belongs to a job is written in the batch that writes the job, so 
 
 from libcpp.string cimport string
 
-from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
+from keys cimport JOB_ID_BYTES, KEY_BYTES, key_state
 from lookup cimport ID_ROW_BYTES, encode_id_row
 from record cimport Bytes, is_nil
 from rocksdb cimport ColumnFamilyHandle, Slice, WriteBatch
-from store cimport IDEMPOTENCY, IDS, JOBS, PAYLOADS, Row, Store, slice_of
+from row cimport Row
+from store cimport IDEMPOTENCY, IDS, JOBS, PAYLOADS, Store, slice_of, slice_of_bytes
 
 
 cdef inline void put_new_job(
-    Store* store, WriteBatch* batch, Row* row, Bytes payload_aside, const string* idempotency_name
+    Store* store, WriteBatch* batch, const Row& row, Bytes payload_aside, const string* idempotency_name
 ) noexcept nogil:
     """Add a job with its side rows. A payload of nil stands in the record; a NULL name means no idempotency key."""
     cdef char[ID_ROW_BYTES] id_row
     cdef Slice job_id = Slice(row.job_id(), JOB_ID_BYTES)
-    encode_id_row(id_row, row.key.data(), row.key.data())
-    batch.Put(store.database.family(JOBS), slice_of(row.key), slice_of(row.value))
+    encode_id_row(id_row, row.key(), row.key())
+    batch.Put(store.database.family(JOBS), Slice(row.key(), KEY_BYTES), slice_of_bytes(row.value()))
     batch.Put(store.database.family(IDS), job_id, Slice(id_row, ID_ROW_BYTES))
     if idempotency_name != NULL:
         batch.Put(store.database.family(IDEMPOTENCY), slice_of(idempotency_name[0]), job_id)
     if not is_nil(payload_aside):
-        batch.Put(store.database.family(PAYLOADS), job_id, Slice(payload_aside.data, payload_aside.size))
+        batch.Put(store.database.family(PAYLOADS), job_id, slice_of_bytes(payload_aside))
 
 
-cdef inline void put_moved_job(Store* store, WriteBatch* batch, const string& old_key, Row* row) noexcept nogil:
+cdef inline void put_moved_job(Store* store, WriteBatch* batch, const Row& old, const Row& row) noexcept nogil:
     """Add a transition: the row under its old key goes, the new one comes. Side rows do not change."""
     cdef ColumnFamilyHandle* jobs = store.database.family(JOBS)
-    if old_key != row.key:
-        batch.Delete(jobs, slice_of(old_key))
-    batch.Put(jobs, slice_of(row.key), slice_of(row.value))
+    if key_state(old.key()) != key_state(row.key()):  # the rest of a key never changes
+        batch.Delete(jobs, Slice(old.key(), KEY_BYTES))
+    batch.Put(jobs, Slice(row.key(), KEY_BYTES), slice_of_bytes(row.value()))

@@ -5,8 +5,9 @@ from libc.string cimport memcpy
 
 from keys cimport KEY_BYTES, SCOPE_BYTES, STATE_PREFIX_BYTES, key_state, state_prefix
 from record cimport View
+from row cimport row_of
 from scan cimport has_job_key, is_wanted, view_at
-from store cimport Cursor, Fault, Kinds, List, Outcome, Store, Visit
+from store cimport Cursor, Fault, Kinds, List, Outcome, Store, Visit, bytes_of
 
 cdef enum:
     STATES = 5
@@ -45,9 +46,7 @@ cdef inline Fault list_jobs(Store* store, const Page* page, List[Outcome]* out) 
             if not view_at(&cursor, &job).ok():
                 store.corrupt_rows.fetch_add(1)
             elif is_wanted(page.kinds, job.kind):
-                out.add().row.set(
-                    cursor.key().data(), cursor.key().size(), cursor.value().data(), cursor.value().size()
-                )
+                out.add().row = row_of(cursor.key().data(), bytes_of(cursor.value()))
             cursor.step()
     return cursor.fault()
 

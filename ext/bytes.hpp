@@ -46,6 +46,25 @@ inline bool is_ascii(const Bytes& text) noexcept {
   return (high & 0x8080808080808080U) == 0;
 }
 
+// Whether every byte is one of the 95 that ASCII prints, the space included.
+inline bool is_printable_ascii(const Bytes& text) noexcept {
+  if (text.size < 8) {
+    for (size_t i = 0; i < text.size; ++i) {
+      if (text.data[i] < 0x20 || text.data[i] > 0x7E) return false;
+    }
+    return true;
+  }
+  constexpr uint64_t kOnes = 0x0101010101010101U;
+  uint64_t wrong = 0;
+  const auto look = [&](uint64_t word) {
+    // In bytes below 0x80 neither sum carries: the first sets a high bit from 0x20 on, the second at 0x7F.
+    wrong |= (word | ~(word + 0x60 * kOnes) | (word + kOnes)) & (0x80 * kOnes);
+  };
+  for (size_t i = 0; i + 8 <= text.size; i += 8) look(load<uint64_t>(text.data + i));
+  look(load<uint64_t>(text.data + text.size - 8));
+  return wrong == 0;
+}
+
 // Whether the bytes are UTF-8 as Python's strict decoder has it: no surrogates, nothing overlong or past U+10FFFF.
 inline bool is_utf8(const Bytes& text) noexcept {
   if (is_ascii(text)) return true;

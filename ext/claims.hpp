@@ -9,60 +9,66 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
-#include "job_id.hpp"
+#include "job_table.hpp"
 
 namespace telha {
-
-// Why a job is claimed. A lease in progress takes the job away, so that other leases pass it by. Any other verb may be
-// refused and leave the job as ready as it was, so a lease that needs the job waits for the verb to end.
-enum class Claim { kNone, kLease, kOther };
 
 class Claims {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
+  explicit Claims(JobTable* table) noexcept : table_(table) {}
+
   Claim of(const JobId& id) const noexcept {
-    const auto found = taken_.find(id);
-    return found == taken_.end() ? Claim::kNone : found->second;
+    const JobTable::Slot* const slot = table_->find(id);
+    return slot == nullptr ? Claim::kNone : slot->claim;
   }
 
   // Takes a claim that is free.
-  void take(const JobId& id, Claim why) noexcept { taken_.emplace(id, why); }
+  void take(const JobId& id, Claim why) noexcept { table_->hold(id)->claim = why; }
 
   // Waits until none of the ids is taken, then takes all of them: all or nothing, so that two calls which want the
   // same ids in different orders cannot wait for each other. Ids may repeat; returns how many are distinct.
   size_t wait_and_take(Lock& lock, const std::vector<JobId>& ids) noexcept {
-    returned_.wait(lock, [&] {
-      // A lease that waits for a job comes first, or verbs that follow each other could keep the job from it for ever.
-      if (leases_waiting_ != 0) return false;
-      for (const auto& id : ids) {
-        if (taken_.contains(id)) return false;
-      }
-      return true;
-    });
-    const size_t before = taken_.size();
-    for (const auto& id : ids) taken_.emplace(id, Claim::kOther);
-    return taken_.size() - before;
+    while (!can_take(ids)) returned_.wait(lock);
+    size_t distinct = 0;
+    for (const auto& id : ids) {
+      JobTable::Slot* const slot = table_->hold(id);
+      distinct += slot->claim == Claim::kNone;
+      slot->claim = Claim::kOther;
+    }
+    return distinct;
   }
 
   // For a lease, which holds no claim meanwhile: waits until a job is free.
   void wait_for(Lock& lock, JobId id) noexcept {
     ++leases_waiting_;
-    returned_.wait(lock, [&] { return !taken_.contains(id); });
+    returned_.wait(lock, [&] { return of(id) == Claim::kNone; });
     --leases_waiting_;
     returned_.notify_all();
   }
 
   void give_back(const JobId& id) noexcept {
-    taken_.erase(id);
+    JobTable::Slot* const slot = table_->find(id);
+    if (slot == nullptr) return;  // an id that stood twice in a call is back already
+    slot->claim = Claim::kNone;
+    table_->settle(slot);
     returned_.notify_all();  // free of cost while nobody waits
   }
 
  private:
-  std::unordered_map<JobId, Claim, JobIdHash> taken_;
+  bool can_take(const std::vector<JobId>& ids) const noexcept {
+    // A lease that waits for a job comes first, or verbs that follow each other could keep the job from it for ever.
+    if (leases_waiting_ != 0) return false;
+    for (const auto& id : ids) {
+      if (of(id) != Claim::kNone) return false;
+    }
+    return true;
+  }
+
+  JobTable* table_;
   std::condition_variable returned_;
   size_t leases_waiting_ = 0;
 };

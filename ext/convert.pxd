@@ -5,11 +5,11 @@ Everything is borrowed: the caller holds the Python objects for as long as the v
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
-from enqueue cimport NewJob
-from keys cimport JOB_ID_BYTES, SCOPE_BYTES
+from enqueue cimport NewJob as CoreJob
 from move cimport Move
 from record cimport Bytes
 from store cimport Durability, Kinds, Settings, kMaxKinds
+from telha_queue._seam cimport NewJob, Token
 from transitions cimport Command, Verb
 
 cdef extern from *:
@@ -56,32 +56,31 @@ cdef inline Command command_of(Verb verb) noexcept:
     return command
 
 
-cdef inline int read_token(token, Move* move) except -1:
-    """Read a telha_queue.engine.Token."""
-    if not isinstance(token, tuple):
+cdef inline int read_token(Token token, Move* move) except -1:
+    if token is None:
         raise TypeError("a token is a telha_queue.engine.Token")
-    cdef tuple fields = <tuple>token  # a named tuple is laid out as a tuple
-    move.scope = bytes_or_null(fields[0], SCOPE_BYTES)
-    move.job_id = bytes_or_null(fields[1], JOB_ID_BYTES)
-    move.command.worker_id = text_bytes(fields[2])
-    move.command.lease_generation = fields[3]
+    move.scope = token.scope_key
+    move.job_id = token.id_bytes
+    move.known_key = NULL
+    if not token._row.is_null():
+        move.known_key = token._row.key()
+    move.command.worker_id = token.worker
+    move.command.lease_generation = token.lease_generation
     return 0
 
 
-cdef inline int read_new_job(job, NewJob* out) except -1:
-    """Read a telha_queue.engine.NewJob."""
-    if not isinstance(job, tuple):
+cdef inline int read_new_job(NewJob job, CoreJob* out) except -1:
+    if job is None:
         raise TypeError("a job is a telha_queue.engine.NewJob")
-    cdef tuple fields = <tuple>job
-    out.kind = text_bytes(fields[0])
-    out.payload = bytes_of(fields[1])
-    out.priority = fields[2]
-    out.not_before = -1 if fields[3] is None else fields[3]
+    out.kind = text_bytes(job.kind)
+    out.payload = bytes_of(job.payload)
+    out.priority = job.priority
+    out.not_before = job.not_before_us
     out.idempotency_key.data = NULL
     out.idempotency_key.size = 0
-    if fields[4] is not None:
-        out.idempotency_key = text_bytes(fields[4])
-    out.max_attempts = -1 if fields[5] is None else fields[5]
+    if job.idempotency_key is not None:
+        out.idempotency_key = text_bytes(job.idempotency_key)
+    out.max_attempts = job.attempts_ceiling
     return 0
 
 

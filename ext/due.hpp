@@ -21,6 +21,7 @@ struct Key {
 
   char bytes[kBytes];
 
+  Key() noexcept = default;
   explicit Key(const char* data) noexcept { std::memcpy(bytes, data, kBytes); }
   const char* order() const noexcept { return bytes + kOrderAt; }
 };

@@ -1,23 +1,25 @@
 """Enqueue: from arguments to rows, for one job and for many, in one write."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport tell_new
 from batch cimport put_new_job
 from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, make_job_id
 from lookup cimport find_row, get
-from record cimport Bytes, NewEvent, View, encode, is_nil, nil, text
+from record cimport Bytes, NewEvent, View, is_nil, nil, text
 from rocksdb cimport PinnableSlice, WriteBatch
+from row cimport Row, encode_row
 from store cimport (
+    CODE_CORRUPT,
     CODE_NOT_FOUND,
+    CODE_UNSUPPORTED_VERSION,
     IDEMPOTENCY,
     Fault,
     JobId,
     List,
     Lock,
     Outcome,
-    Row,
     Store,
     Visit,
     append_text,
@@ -44,12 +46,13 @@ cdef struct NewJob:
 
 
 cdef inline Fault enqueue(
-    Store* store, const char* scope, const NewJob* jobs, size_t n, int64_t now_us, List[Outcome]* out
+    Store* store, const char* scope, const NewJob* jobs, size_t n, bint atomic, int64_t now_us, List[Outcome]* out
 ) noexcept nogil:
     """Store n jobs in one write and add one outcome each, in order.
 
-    A job whose idempotency key is taken has the job that took it as its outcome. The keys are claimed from the look-up
-    until the write, so that callers with the same key take turns.
+    A job whose idempotency key is taken has the job that took it as its outcome, or the fault of a row that does not
+    decode; with `atomic` that fault is the call's, and nothing is stored. The keys are claimed from the look-up until
+    the write, so that callers with the same key take turns.
     """
     cdef Visit visit
     cdef WriteBatch* batch = fresh_batch()
@@ -58,10 +61,12 @@ cdef inline Fault enqueue(
     cdef Lock lock
     cdef size_t i
     cdef size_t distinct = 0
+    cdef uint64_t moves = store.moves.load()
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
     store.see(now_us)
+    out.reserve(n)
     for i in range(n):
         if not is_nil(jobs[i].idempotency_key):
             set_text(names.add(), scope, SCOPE_BYTES)
@@ -72,7 +77,7 @@ cdef inline Fault enqueue(
         lock = Lock(store.mutex)
         distinct = store.claims.wait_and_take(lock, claimed.items())
         lock.unlock()
-    fault = _gather(store, scope, jobs, n, now_us, &names, distinct < names.size(), batch, out)
+    fault = _gather(store, scope, jobs, n, atomic, now_us, &names, distinct < names.size(), batch, out)
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(batch)
     lock = Lock(store.mutex)
@@ -81,7 +86,7 @@ cdef inline Fault enqueue(
     if fault.ok():
         for i in range(n):
             if out.at(i).is_written:
-                tell_new(store, &out.at(i).row)
+                tell_new(store, out.at(i), moves)
     return fault
 
 
@@ -90,6 +95,7 @@ cdef inline Fault _gather(
     const char* scope,
     const NewJob* jobs,
     size_t n,
+    bint atomic,
     int64_t now_us,
     List[string]* names,
     bint has_repeats,
@@ -109,31 +115,34 @@ cdef inline Fault _gather(
         if not is_nil(jobs[i].idempotency_key):
             name = names.at(keyed)
             keyed += 1
-            if has_repeats and _took_it(jobs, i, out, names, name[0], &outcome.row):
+            if has_repeats and _took_it(jobs, i, out, names, name[0], outcome):
                 continue
             fault = _find_keyed(store, scope, name, &outcome.row)
             if fault.ok():
                 # Here, while nothing is written: the caller cannot be given a row that does not decode.
-                fault = view_row(outcome.row.key.data(), outcome.row.value.data(), outcome.row.value.size(), &found)
+                fault = view_row(outcome.row.key(), outcome.row.value(), &found)
                 if fault.ok():
                     continue
+            if not atomic and (fault.code == CODE_CORRUPT or fault.code == CODE_UNSUPPORTED_VERSION):
+                outcome.fault = fault
+                continue
             if fault.code != CODE_NOT_FOUND:
                 return fault
-        _add_new(store, scope, &jobs[i], now_us, name, batch, &outcome.row)
-        outcome.is_written = True
+        _add_new(store, scope, &jobs[i], now_us, name, batch, outcome)
     return Fault()
 
 
 cdef inline bint _took_it(
-    const NewJob* jobs, size_t i, List[Outcome]* out, List[string]* names, const string& name, Row* row
+    const NewJob* jobs, size_t i, List[Outcome]* out, List[string]* names, const string& name, Outcome* outcome
 ) noexcept nogil:
-    """Whether a job before job i in this call has its idempotency key; copies that one's row."""
+    """Whether a job before job i in this call has its idempotency key; copies what became of that one."""
     cdef size_t j
     cdef size_t keyed = 0
     for j in range(i):
         if not is_nil(jobs[j].idempotency_key):
             if names.at(keyed)[0] == name:
-                row[0] = out.at(j).row
+                outcome.fault = out.at(j).fault
+                outcome.row = out.at(j).row
                 return True
             keyed += 1
     return False
@@ -160,7 +169,7 @@ cdef inline void _add_new(
     int64_t now_us,
     const string* name,
     WriteBatch* batch,
-    Row* row,
+    Outcome* outcome,
 ) noexcept nogil:
     cdef View record
     cdef NewEvent enqueued
@@ -184,6 +193,7 @@ cdef inline void _add_new(
     record.max_attempts = job.max_attempts
     enqueued.at = now_us
     enqueued.transition = text(b"enqueued")
-    encode(record, &enqueued, &row.value)
-    set_text(&row.key, key, KEY_BYTES)
-    put_new_job(store, batch, row, aside, name)
+    outcome.row = encode_row(key, record, &enqueued)
+    outcome.due_us = job.not_before
+    outcome.is_written = True
+    put_new_job(store, batch, outcome.row, aside, name)

@@ -5,6 +5,8 @@
 #include <rocksdb/status.h>
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace telha {
 
@@ -27,7 +29,10 @@ struct Fault {
   uint8_t state = 0;
   uint64_t held = 0;
   const char* why = "";  // static text
-  rocksdb::Status status;
+  // Null for none: every verb returns faults, nearly all of them fine, and a Status takes long to make and to move.
+  std::shared_ptr<const rocksdb::Status> cause;
+
+  rocksdb::Status status() const noexcept { return cause ? *cause : rocksdb::Status(); }
 
   bool ok() const noexcept { return code == Code::kOk; }
 
@@ -37,9 +42,9 @@ struct Fault {
     return fault;
   }
   static Fault read(rocksdb::Status status) noexcept {
-    Fault fault;
-    fault.code = status.ok() ? Code::kOk : Code::kStorage;
-    fault.status = std::move(status);
+    if (status.ok()) return Fault{};
+    Fault fault = of(Code::kStorage);
+    fault.cause = std::make_shared<rocksdb::Status>(std::move(status));
     return fault;
   }
   static Fault write(rocksdb::Status status) noexcept {

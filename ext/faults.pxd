@@ -35,13 +35,13 @@ cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
         return errors.StoreClosed()
     if fault.code == CODE_FORKED:
         return forked()
-    text = fault.status.ToString().decode(errors="replace")
+    text = fault.status().ToString().decode(errors="replace")
     if fault.code == CODE_FAILED:
         text = f"an earlier write failed; close the queue and open it again: {text}"
     outcome = "unknown" if fault.outcome_unknown else "none"
-    if fault.status.IsNoSpace():
+    if fault.status().IsNoSpace():
         return errors.StorageFull(text, outcome=outcome)
-    if fault.status.IsCorruption():
+    if fault.status().IsCorruption():
         return errors.CorruptionError(text, outcome=outcome)
     return errors.StorageError(text, outcome=outcome)
 
@@ -59,7 +59,7 @@ cdef inline object open_error(Fault* fault, bytes path):
 
     from telha_queue import errors
 
-    text = fault.status.ToString().decode(errors="replace")
+    text = fault.status().ToString().decode(errors="replace")
     where = fsdecode(path)
     # RocksDB's own lock: somebody has opened the database without this library.
     if "lock hold by current process" in text or f"{where}/LOCK: Resource temporarily unavailable" in text:

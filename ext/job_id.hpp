@@ -28,8 +28,11 @@ struct JobId {
 };
 
 struct JobIdHash {
-  // The second word of a UUIDv7 is random but for two bits.
-  size_t operator()(const JobId& id) const noexcept { return id.words[1] ^ (id.words[0] * 0x9E3779B97F4A7C15u); }
+  // The second word of a UUIDv7 is random but for two bits; all bits of the result are well mixed.
+  size_t operator()(const JobId& id) const noexcept {
+    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15u;
+    return (id.words[1] + id.words[0] * kOdd) * kOdd;
+  }
 };
 
 }  // namespace telha

@@ -17,7 +17,21 @@ struct KindPattern {
 // No patterns want every kind. The texts are borrowed.
 struct Kinds {
   size_t count = 0;
-  KindPattern patterns[kMaxKinds];
+  union {  // so that making one does not write to all of them
+    KindPattern patterns[kMaxKinds];
+  };
+
+  Kinds() noexcept {}
+
+  bool operator==(const Kinds& other) const noexcept {
+    if (count != other.count) return false;
+    for (size_t i = 0; i < count; ++i) {
+      if (patterns[i].is_exact != other.patterns[i].is_exact || !same(patterns[i].text, other.patterns[i].text)) {
+        return false;
+      }
+    }
+    return true;
+  }
 
   // The filter as one string that no other filter has: what windows are found by.
   std::string name() const noexcept {

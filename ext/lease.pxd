@@ -4,14 +4,15 @@ A picked job is claimed until its write is done and stands in no window meanwhil
 threads that lease different jobs share RocksDB's log writes.
 """
 
-from libc.stdint cimport int64_t
-from libcpp.string cimport string
+from libc.stdint cimport INT64_MAX, int64_t
 
 from announce cimport tell_moved
-from keys cimport JOB_ID_AT, KEY_BYTES
-from lookup cimport get_job
+from keys cimport JOB_ID_AT, LEASED
+from lookup cimport find_claimed, get_job
+from move cimport Move, find_leased
 from record cimport View
 from rocksdb cimport WriteBatch
+from row cimport Row
 from scan cimport Wanted, fill_window, is_gated
 from store cimport (
     CLAIM_LEASE,
@@ -23,73 +24,158 @@ from store cimport (
     List,
     Lock,
     Outcome,
-    Row,
+    ReadyJob,
     Store,
     Visit,
     Window,
     fresh_batch,
-    set_text,
     view_row,
 )
-from transit cimport transit_viewed
+from transit cimport transit, transit_viewed
 from transitions cimport Command
 
 
+cdef extern from "taken.hpp" namespace "telha" nogil:
+    cdef cppclass Taken:
+        Taken() noexcept
+        List[ReadyJob] picked
+        size_t done
+        List[Outcome] left
+        int64_t room_bytes
+        bint is_full
+        bint is_blocked
+
+
 cdef inline Fault lease(
-    Store* store, const char* scope, Wanted wanted, size_t n, const Command* command, List[Outcome]* out
+    Store* store,
+    const char* scope,
+    Wanted wanted,
+    size_t n,
+    int64_t max_bytes,
+    const Command* command,
+    List[Outcome]* out,
 ) noexcept nogil:
-    """Lease up to n jobs of one scope, or of all (NULL), in one write; adds one outcome per job leased."""
+    """Lease up to n jobs of one scope, or of all (NULL), in one write; adds one outcome per job leased.
+
+    The payloads of all but the first come to `max_bytes` at most.
+    """
     cdef Visit visit
     cdef WriteBatch* batch = fresh_batch()
-    cdef List[string] picked
-    cdef List[Row] left
+    cdef Taken taken
     cdef Lock lock
-    cdef size_t i
-    cdef size_t done = 0
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
     wanted.now_us = store.see(wanted.now_us)
-    lock = Lock(store.mutex)
-    while fault.ok() and out.size() < n:
-        fault = _pick(store, &lock, scope, wanted, n - out.size(), &picked)
-        if picked.size() == done:
-            break
-        lock.unlock()
-        while done < picked.size():
-            if fault.ok():
-                fault = _take(store, picked.at(done), wanted.now_us, command, batch, out, &left)
-            done += 1
-        lock.lock()
-    lock.unlock()
+    taken.room_bytes = max_bytes
+    fault = _gather(store, scope, wanted, n, True, command, batch, &taken, out)
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(batch)
-    lock.lock()
-    for i in range(picked.size()):
-        store.claims.give_back(JobId(picked.at(i).data() + JOB_ID_AT))
-    for i in range(left.size()):
-        tell_moved(store, left.at(i))
-    if fault.ok():
-        for i in range(out.size()):
-            tell_moved(store, &out.at(i).row)
-    elif picked.size() > 0:
-        _forget(store, &picked)
+    lock = Lock(store.mutex)
+    _settle(store, fault.ok(), &taken, out)
+    lock.unlock()
     return fault
 
 
-cdef inline Fault _pick(
-    Store* store, Lock* lock, const char* scope, Wanted wanted, size_t n, List[string]* picked
+cdef inline Fault complete_and_lease(
+    Store* store, const Move* move, Wanted wanted, const Command* command, Outcome* completed, List[Outcome]* out
 ) noexcept nogil:
-    """Claim up to n more jobs that are next and add their keys. Lets go of the mutex while it waits or scans on."""
+    """Finish a job and lease the next of its scope, if there is one, in one write.
+
+    The finished job's claim is held meanwhile, so no other claim may be waited for: a job that stands next and is
+    claimed by another verb is leased by a write of its own.
+    """
+    cdef Visit visit
+    cdef WriteBatch* batch = fresh_batch()
+    cdef Taken taken
+    cdef List[JobId] ids
+    cdef Row held
+    cdef Lock lock
+    cdef Fault fault = visit.enter(store)
+    if not fault.ok():
+        return fault
+    wanted.now_us = store.see(wanted.now_us)
+    taken.room_bytes = INT64_MAX
+    ids.add()[0] = JobId(move.job_id)
+    lock = Lock(store.mutex)
+    store.claims.wait_and_take(lock, ids.items())
+    held = find_leased(store, move)
+    lock.unlock()
+    if held.is_null():
+        completed.fault = find_claimed(store, move.scope, move.job_id, move.known_key, LEASED, &held)
+    if completed.fault.ok():
+        completed.fault = transit(store, held, &move.command, wanted.now_us, batch, completed)
+    if completed.fault.ok():
+        fault = _gather(store, held.key(), wanted, 1, False, command, batch, &taken, out)
+        if fault.ok():
+            fault = store.commit(batch)
+    lock.lock()
+    store.claims.give_back(ids.at(0)[0])
+    if completed.fault.ok() and fault.ok():
+        tell_moved(store, completed)
+    _settle(store, fault.ok(), &taken, out)
+    lock.unlock()
+    if taken.is_blocked and fault.ok():
+        fault = lease(store, held.key(), wanted, 1, INT64_MAX, command, out)
+    return fault
+
+
+cdef inline Fault _gather(
+    Store* store,
+    const char* scope,
+    Wanted wanted,
+    size_t n,
+    bint may_wait,
+    const Command* command,
+    WriteBatch* batch,
+    Taken* taken,
+    List[Outcome]* out,
+) noexcept nogil:
+    """Pick jobs and lease them into the batch until there are n, or no more, or no more room."""
+    cdef Lock lock = Lock(store.mutex)
+    cdef Fault fault
+    out.reserve(n)
+    taken.picked.reserve(n)
+    while fault.ok() and out.size() < n and not taken.is_full:
+        fault = _pick(store, &lock, scope, wanted, n - out.size(), may_wait, taken)
+        if taken.picked.size() == taken.done:
+            break
+        lock.unlock()
+        while taken.done < taken.picked.size():
+            if fault.ok():
+                fault = _take(store, taken.picked.at(taken.done), wanted.now_us, command, batch, taken, out)
+            taken.done += 1
+        lock.lock()
+    return fault
+
+
+cdef inline void _settle(Store* store, bint is_written, Taken* taken, List[Outcome]* out) noexcept nogil:
+    """Give the claims back and tell what became of the jobs. Requires the mutex."""
+    cdef size_t i
+    for i in range(taken.picked.size()):
+        store.claims.give_back(JobId(taken.picked.at(i).key + JOB_ID_AT))
+    for i in range(taken.left.size()):
+        tell_moved(store, taken.left.at(i))
+    if is_written:
+        for i in range(out.size()):
+            tell_moved(store, out.at(i))
+    elif taken.picked.size() > 0:
+        _forget(store, &taken.picked)
+
+
+cdef inline Fault _pick(
+    Store* store, Lock* lock, const char* scope, Wanted wanted, size_t n, bint may_wait, Taken* taken
+) noexcept nogil:
+    """Claim up to n more jobs that are next and add them. Lets go of the mutex while it waits or scans on."""
     cdef Window* window
-    cdef const char* key
-    cdef string found
+    cdef const ReadyJob* ready
+    cdef ReadyJob* picked
     cdef Claim claim
     cdef Fault fault
     while n > 0:
         window = store.windows.find(scope, wanted.kinds[0])
-        key = window.first(wanted.now_us)
-        if key == NULL:
+        ready = window.first(wanted.now_us)
+        if ready == NULL:
             if window.is_complete():
                 break
             fault = fill_window(store, window, wanted.now_us)
@@ -98,55 +184,69 @@ cdef inline Fault _pick(
             lock.unlock()
             lock.lock()
             continue
-        claim = store.claims.of(JobId(key + JOB_ID_AT))
+        claim = store.claims.of(JobId(ready.key + JOB_ID_AT))
         if claim == CLAIM_OTHER:
             # What that verb leaves decides whether the job is next.
-            store.claims.wait_for(lock[0], JobId(key + JOB_ID_AT))
+            if not may_wait:
+                taken.is_blocked = True
+                break
+            store.claims.wait_for(lock[0], JobId(ready.key + JOB_ID_AT))
             continue
-        set_text(&found, key, KEY_BYTES)
-        store.windows.withdraw(found.data())
+        picked = taken.picked.add()
+        picked[0] = ready[0]
+        store.windows.withdraw(picked.key)
         if claim == CLAIM_LEASE:
-            continue  # a scan met it while another lease was taking it
-        store.claims.take(JobId(found.data() + JOB_ID_AT), CLAIM_LEASE)
-        picked.add()[0] = found
+            taken.picked.remove_last()  # a scan met it while another lease was taking it
+            continue
+        store.claims.take(JobId(picked.key + JOB_ID_AT), CLAIM_LEASE)
         n -= 1
     return Fault()
 
 
 cdef inline Fault _take(
     Store* store,
-    const string* key,
+    const ReadyJob* picked,
     int64_t now_us,
     const Command* command,
     WriteBatch* batch,
+    Taken* taken,
     List[Outcome]* out,
-    List[Row]* left,
 ) noexcept nogil:
-    """Lease a picked job, if its row is as the window had it; a row that is still gated goes to `left`."""
-    cdef Row row
-    cdef Row moved
+    """Lease a picked job, if its row is as the window had it. One that is still gated, or too large, is left."""
+    cdef Row row = picked.row
+    cdef Outcome moved
     cdef View job
-    cdef Fault fault = get_job(store, key[0], &row)
+    cdef Fault fault
+    if row.is_null():
+        fault = get_job(store, picked.key, &row)
     if fault.code == CODE_NOT_FOUND:
         return Fault()  # it has left the Pending state
     if not fault.ok():
         return fault
-    if not view_row(row.key.data(), row.value.data(), row.value.size(), &job).ok():
+    if not view_row(row.key(), row.value(), &job).ok():
         store.corrupt_rows.fetch_add(1)
-    elif is_gated(&job, now_us):
-        left.add()[0] = row
-    elif transit_viewed(store, &row, &job, command, now_us, batch, &moved).ok():
-        out.add().row = moved
+        return Fault()
+    taken.is_full = taken.is_full or (out.size() > 0 and <int64_t>job.payload_bytes > taken.room_bytes)
+    if taken.is_full or is_gated(&job, now_us):
+        moved.row = row
+        moved.due_us = job.not_before
+        taken.left.add()[0] = moved
+    elif transit_viewed(store, row, &job, command, now_us, batch, out.add()).ok():
+        taken.room_bytes -= <int64_t>job.payload_bytes
+    else:
+        out.remove_last()
     return Fault()
 
 
-cdef inline void _forget(Store* store, List[string]* picked) noexcept nogil:
+cdef inline void _forget(Store* store, List[ReadyJob]* picked) noexcept nogil:
     """After a failed call: the windows no longer know the picked jobs, so they are told of those still there."""
-    cdef Row row
+    cdef Outcome left
+    cdef View job
     cdef size_t i
     for i in range(picked.size()):
-        if get_job(store, picked.at(i)[0], &row).ok():
-            tell_moved(store, &row)
+        if get_job(store, picked.at(i).key, &left.row).ok() and view_row(left.row.key(), left.row.value(), &job).ok():
+            left.due_us = job.not_before
+            tell_moved(store, &left)
 
 
 cdef inline Fault due_after(Store* store, const char* scope, Wanted wanted, int64_t* due_us) noexcept nogil:

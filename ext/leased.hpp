@@ -4,44 +4,50 @@
 // writes a job holds its claim and tells of it before giving the claim back. Wants the store's mutex held.
 #pragma once
 
-#include <string>
-#include <unordered_map>
-
-#include "job_id.hpp"
-#include "rows.hpp"
+#include "job_table.hpp"
 
 namespace telha {
 
 class LeasedRows {
  public:
-  static constexpr size_t kMaxBytes = 32 << 20;
+  static constexpr size_t kMaxBytes = 64 << 20;
   static constexpr size_t kMaxRowBytes = 16 << 10;
+
+  explicit LeasedRows(JobTable* table) noexcept : table_(table) {}
 
   // A leased job was written.
   void put(const Row& row) noexcept {
-    forget(row.job_id());
-    if (row.value.size() > kMaxRowBytes || bytes_ + size_of(row) > kMaxBytes) return;
-    bytes_ += size_of(row);
-    rows_.emplace(JobId(row.job_id()), row);
+    JobTable::Slot* const slot = table_->hold(JobId(row.job_id()));
+    take_out(slot);
+    if (row.bytes() <= kMaxRowBytes && bytes_ + row.bytes() <= kMaxBytes) {
+      bytes_ += row.bytes();
+      slot->row = row;
+    }
+    table_->settle(slot);
   }
 
   // A job was written that is not leased, or may have been.
   void forget(const char* job_id) noexcept {
-    const auto found = rows_.find(JobId(job_id));
-    if (found == rows_.end()) return;
-    bytes_ -= size_of(found->second);
-    rows_.erase(found);
+    JobTable::Slot* const slot = table_->find(JobId(job_id));
+    if (slot == nullptr) return;
+    take_out(slot);
+    table_->settle(slot);
   }
 
-  const Row* find(const char* job_id) const noexcept {
-    const auto found = rows_.find(JobId(job_id));
-    return found == rows_.end() ? nullptr : &found->second;
+  // Null when it is not here.
+  Row find(const char* job_id) const noexcept {
+    const JobTable::Slot* const slot = table_->find(JobId(job_id));
+    return slot == nullptr ? Row() : slot->row;
   }
 
  private:
-  static size_t size_of(const Row& row) noexcept { return row.key.size() + row.value.size() + 128; }
+  void take_out(JobTable::Slot* slot) noexcept {
+    if (slot->row.is_null()) return;
+    bytes_ -= slot->row.bytes();
+    slot->row = Row();
+  }
 
-  std::unordered_map<JobId, Row, JobIdHash> rows_;
+  JobTable* table_;
   size_t bytes_ = 0;
 };
 

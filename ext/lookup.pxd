@@ -2,7 +2,6 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp, memcpy
-from libcpp.string cimport string
 
 from keys cimport (
     COMPLETED,
@@ -17,7 +16,9 @@ from keys cimport (
     get_be64,
     patch_state,
 )
+from record cimport View
 from rocksdb cimport PinnableSlice, ReadOptions, Slice, Status
+from row cimport Row, row_of
 from store cimport (
     CODE_NOT_FOUND,
     IDS,
@@ -28,13 +29,13 @@ from store cimport (
     JobId,
     List,
     Lock,
-    Row,
     Store,
     Visit,
+    bytes_of,
     fault_corrupt,
     fault_of,
     fault_read,
-    slice_of,
+    view_row,
 )
 
 cdef enum:
@@ -50,12 +51,12 @@ cdef inline Fault get(Store* store, Family family, Slice key, PinnableSlice* out
     return fault_read(status)
 
 
-cdef inline Fault get_job(Store* store, const string& key, Row* out) noexcept nogil:
+cdef inline Fault get_job(Store* store, const char* key, Row* out) noexcept nogil:
     """Read the row of a job under a key that is known; CODE_NOT_FOUND when the job has moved on."""
     cdef PinnableSlice value
-    cdef Fault fault = get(store, JOBS, slice_of(key), &value)
+    cdef Fault fault = get(store, JOBS, Slice(key, KEY_BYTES), &value)
     if fault.ok():
-        out.set(key.data(), key.size(), value.data(), value.size())
+        out[0] = row_of(key, bytes_of(value))
     return fault
 
 
@@ -102,17 +103,23 @@ cdef inline Fault get_row(Store* store, char* key, State likely, Row* out) noexc
         fault = get(store, JOBS, Slice(key, KEY_BYTES), &value)
         if fault.code != CODE_NOT_FOUND:
             if fault.ok():
-                out.set(key, KEY_BYTES, value.data(), value.size())
+                out[0] = row_of(key, bytes_of(value))
             return fault
     return fault
 
 
 cdef inline Fault find_claimed(
-    Store* store, const char* scope, const char* job_id, State likely, Row* out
+    Store* store, const char* scope, const char* job_id, const char* known_key, State likely, Row* out
 ) noexcept nogil:
-    """The row of a job whose claim is held, so that it stays where it is."""
+    """The row of a job whose claim is held, so that it stays where it is. `known_key`: its key in any state."""
     cdef char[KEY_BYTES] key
-    cdef Fault fault = find_key(store, scope, job_id, key)
+    cdef Fault fault
+    if known_key != NULL:
+        memcpy(key, known_key, KEY_BYTES)
+        fault = get_row(store, key, likely, out)
+        if fault.code != CODE_NOT_FOUND:
+            return fault
+    fault = find_key(store, scope, job_id, key)
     if not fault.ok():
         return fault
     fault = get_row(store, key, likely, out)
@@ -136,18 +143,21 @@ cdef inline Fault find_row(Store* store, const char* scope, const char* job_id, 
     lock = Lock(store.mutex)
     store.claims.wait_and_take(lock, ids.items())
     lock.unlock()
-    fault = find_claimed(store, scope, job_id, PENDING, out)
+    fault = find_claimed(store, scope, job_id, NULL, PENDING, out)
     lock.lock()
     store.claims.give_back(ids.at(0)[0])
     return fault
 
 
 cdef inline Fault read_job(Store* store, const char* scope, const char* job_id, Row* out) noexcept nogil:
-    """The job of that id in that scope, or in any for NULL."""
+    """The job of that id in that scope, or in any for NULL; a fault when its row does not decode."""
     cdef Visit visit
+    cdef View job
     cdef Fault fault = visit.enter(store)
     if fault.ok():
         fault = find_row(store, scope, job_id, out)
+    if fault.ok():
+        fault = view_row(out.key(), out.value(), &job)
     return fault
 
 

@@ -10,6 +10,7 @@ from announce cimport tell_moved
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from rocksdb cimport WriteBatch
+from row cimport Row
 from store cimport (
     CODE_NOT_FOUND,
     Fault,
@@ -17,7 +18,6 @@ from store cimport (
     List,
     Lock,
     Outcome,
-    Row,
     Store,
     Visit,
     fault_of,
@@ -30,15 +30,17 @@ from transitions cimport RETRY, Command
 cdef struct Move:
     const char* scope
     const char* job_id
+    const char* known_key  # the job's key in some state, which saves a look-up; or NULL
     Command command
 
 
 cdef inline Fault move_jobs(
-    Store* store, const Move* moves, size_t n, int64_t now_us, List[Outcome]* out
+    Store* store, const Move* moves, size_t n, bint atomic, int64_t now_us, List[Outcome]* out
 ) noexcept nogil:
     """Make n moves in one write; adds one outcome each, in order.
 
-    A refused move changes nothing and harms no other. Moves of the same job are made one after the other.
+    A refused move changes nothing and harms no other, unless the call is to be `atomic`: then nothing is written, and
+    the outcomes up to the refused one count. Moves of the same job are made one after the other.
     """
     cdef Visit visit
     cdef WriteBatch* batch = fresh_batch()
@@ -47,6 +49,7 @@ cdef inline Fault move_jobs(
     cdef Row row
     cdef size_t i
     cdef size_t distinct
+    cdef bint is_off = False
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
@@ -58,19 +61,22 @@ cdef inline Fault move_jobs(
     lock = Lock(store.mutex)
     distinct = store.claims.wait_and_take(lock, ids.items())
     for i in range(n):
-        _find_leased(store, &moves[i], &out.at(i).row)
+        out.at(i).row = find_leased(store, &moves[i])
     lock.unlock()
     for i in range(n):
         out.at(i).fault = _find(store, moves, i, distinct < n, out, &row)
         if out.at(i).fault.ok():
-            out.at(i).fault = transit(store, &row, &moves[i].command, now_us, batch, &out.at(i).row)
-    if batch.Count() > 0:
+            out.at(i).fault = transit(store, row, &moves[i].command, now_us, batch, out.at(i))
+        if atomic and not out.at(i).fault.ok():
+            is_off = True
+            break
+    if batch.Count() > 0 and not is_off:
         fault = store.commit(batch)
     lock.lock()
     for i in range(n):
         store.claims.give_back(ids.at(i)[0])
-        if fault.ok() and out.at(i).fault.ok():
-            tell_moved(store, &out.at(i).row)
+        if fault.ok() and out.at(i).fault.ok() and not is_off:
+            tell_moved(store, out.at(i))
     return fault
 
 
@@ -83,18 +89,19 @@ cdef inline Fault _find(
     while j > 0:
         j -= 1
         if out.at(j).fault.ok() and memcmp(moves[j].job_id, moves[i].job_id, JOB_ID_BYTES) == 0:
-            if moves[i].scope != NULL and memcmp(moves[i].scope, out.at(j).row.key.data(), SCOPE_BYTES) != 0:
+            if moves[i].scope != NULL and memcmp(moves[i].scope, out.at(j).row.key(), SCOPE_BYTES) != 0:
                 return fault_of(CODE_NOT_FOUND)
             row[0] = out.at(j).row
             return Fault()
-    if out.at(i).row.key.size() > 0:
+    if not out.at(i).row.is_null():
         row[0] = out.at(i).row
         return Fault()
-    return find_claimed(store, moves[i].scope, moves[i].job_id, likely, row)
+    return find_claimed(store, moves[i].scope, moves[i].job_id, moves[i].known_key, likely, row)
 
 
-cdef inline void _find_leased(Store* store, const Move* move, Row* row) noexcept nogil:
-    """Take the row of a leased job from memory, if it is there and in the scope that is asked for."""
-    cdef const Row* leased = store.leased.find(move.job_id)
-    if leased != NULL and (move.scope == NULL or memcmp(move.scope, leased.key.data(), SCOPE_BYTES) == 0):
-        row[0] = leased[0]
+cdef inline Row find_leased(Store* store, const Move* move) noexcept nogil:
+    """The row of a leased job from memory, if it is there and in the scope that is asked for; else null."""
+    cdef Row leased = store.leased.find(move.job_id)
+    if not leased.is_null() and move.scope != NULL and memcmp(move.scope, leased.key(), SCOPE_BYTES) != 0:
+        return Row()
+    return leased

@@ -91,7 +91,17 @@ class Reader {
     return span(kStr, out);
   }
 
-  bool binary(Bytes* out) noexcept { return span(kBin, out); }
+  bool binary(Bytes* out) noexcept {
+    if (left() > 2 && *at_ == 0xC4) {
+      const size_t size = at_[1];
+      at_ += 2;
+      if (size > left()) return false;
+      *out = {at(), size};
+      at_ += size;
+      return true;
+    }
+    return span(kBin, out);
+  }
   bool optional_text(Bytes* out) noexcept { return take_nil(out) || text(out); }
   bool optional_binary(Bytes* out) noexcept { return take_nil(out) || binary(out); }
 

@@ -1,6 +1,8 @@
 // msgpack_writer.hpp: writes every value in its shortest form, so that one record has one encoding.
 #pragma once
 
+#include <bit>
+
 #include "bytes.hpp"
 
 namespace telha::msgpack {
@@ -80,7 +82,13 @@ class Writer {
 
   void header(uint64_t tag, size_t width, uint64_t number) noexcept {
     byte(tag);
-    for (size_t shift = 8 * width; shift != 0; shift -= 8) byte(number >> (shift - 8));
+    const uint64_t bytes = big_endian(number << (8 * (8 - width)));
+    std::memcpy(at_, &bytes, sizeof bytes);  // up to 7 bytes too many, within kMaxHeaderBytes
+    at_ += width;
+  }
+
+  static uint64_t big_endian(uint64_t number) noexcept {
+    return std::endian::native == std::endian::little ? __builtin_bswap64(number) : number;
   }
 
   char* at_;

@@ -8,7 +8,7 @@ from lookup cimport get
 from record cimport Bytes, same
 from rocksdb cimport PinnableSlice, Slice, WriteBatch
 from scan cimport list_scopes
-from store cimport CODE_NOT_FOUND, META, Fault, List, Row, Store, Visit
+from store cimport CODE_NOT_FOUND, META, Fault, List, ScopeName, Store, Visit, set_text
 
 cdef enum:
     NAME_AT = 6
@@ -32,7 +32,7 @@ cdef inline Fault name_scope(Store* store, const char* scope, Bytes name) noexce
     return fault
 
 
-cdef inline Fault find_scopes(Store* store, List[Row]* out) noexcept nogil:
+cdef inline Fault find_scopes(Store* store, List[ScopeName]* out) noexcept nogil:
     """Add the scopes that have jobs, in key order, each with its name as it is stored; empty for none."""
     cdef Visit visit
     cdef List[string] scopes
@@ -49,7 +49,8 @@ cdef inline Fault find_scopes(Store* store, List[Row]* out) noexcept nogil:
         if fault.code == CODE_NOT_FOUND:
             fault = Fault()
             name.Reset()
-        out.add().set(scopes.at(i).data(), SCOPE_BYTES, name.data(), name.size())
+        out.add().scope = scopes.at(i)[0]
+        set_text(&out.at(i).name, name.data(), name.size())
     return fault
 
 

@@ -8,6 +8,7 @@ from keys cimport DEAD, JOB_ID_AT, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_st
 from lookup cimport get_job
 from record cimport View
 from rocksdb cimport WriteBatch
+from row cimport Row
 from scan cimport has_job_key, list_scopes, view_at
 from store cimport (
     CODE_INVALID_TRANSITION,
@@ -17,14 +18,15 @@ from store cimport (
     JobId,
     List,
     Lock,
-    Row,
+    Outcome,
     Store,
     Visit,
     fresh_batch,
     set_text,
     sort_unique,
+    view_row,
 )
-from transit cimport transit
+from transit cimport transit_viewed
 from transitions cimport REAP, Command
 
 cdef enum:
@@ -132,7 +134,7 @@ cdef inline Fault _reap_batch(
 ) noexcept nogil:
     """Reap jobs that the table says are expired, as they are now: under their claims, each row is read."""
     cdef List[JobId] ids
-    cdef List[Row] seen
+    cdef List[Outcome] seen
     cdef WriteBatch* batch = fresh_batch()
     cdef Lock lock
     cdef size_t i
@@ -162,31 +164,36 @@ cdef inline Fault _reap_one(
     int64_t now_us,
     WriteBatch* batch,
     Reaped* counts,
-    List[Row]* seen,
+    List[Outcome]* seen,
     List[Row]* dead_rows,
 ) noexcept nogil:
     """Reap one job; adds its row to `seen`, moved or, when its deadline has moved instead, as it is."""
     cdef Row row
-    cdef Row moved
+    cdef Outcome moved
     cdef Command command
-    cdef Fault fault = get_job(store, key[0], &row)
+    cdef View job
+    cdef Fault fault = get_job(store, key.data(), &row)
     if fault.code == CODE_NOT_FOUND:
         return Fault()  # it has left the Leased state
     if not fault.ok():
         return fault
     command.verb = REAP
-    fault = transit(store, &row, &command, now_us, batch, &moved)
+    fault = view_row(row.key(), row.value(), &job)
+    if fault.ok():
+        fault = transit_viewed(store, row, &job, &command, now_us, batch, &moved)
     if fault.code == CODE_INVALID_TRANSITION:
-        seen.add()[0] = row
+        moved.row = row
+        moved.due_us = job.lease_deadline
+        seen.add()[0] = moved
         return Fault()
     if not fault.ok():
         counts.corrupt += 1  # it decoded when it was leased, and is left as it is
         return Fault()
     seen.add()[0] = moved
-    if key_state(moved.key.data()) != DEAD:
+    if key_state(moved.row.key()) != DEAD:
         counts.reclaimed += 1
         return Fault()
     counts.dead += 1
     if dead_rows.size() < MAX_DEAD_TOLD:
-        dead_rows.add()[0] = moved
+        dead_rows.add()[0] = moved.row
     return Fault()

@@ -5,8 +5,10 @@
 // copied through every rewrite. Any other change raises kVersion and keeps a reader for the version before it.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "row.hpp"
 #include "trail.hpp"
 
 namespace telha::record {
@@ -113,6 +115,27 @@ inline Decoded decode(const char* data, size_t size, View* out, const char** why
   return *why == nullptr ? kOk : kCorrupt;
 }
 
+// What a fence asks of a record, and what a filter does, read alone. Both require a record that decode has accepted.
+inline void read_holder(const Bytes& record, Bytes* worker_id, uint64_t* lease_generation) noexcept {
+  Reader in(record.data + 1, record.size - 1);
+  uint32_t count = 0;
+  uint64_t number = 0;
+  Bytes passed;
+  in.array(&count);
+  in.binary(&passed) && in.text(&passed) && in.optional_binary(&passed);  // job_id, kind, payload
+  in.uint(&number, UINT64_MAX) && in.uint(&number, UINT64_MAX);           // priority, created_at
+  in.uint(&number, UINT64_MAX) && in.uint(&number, UINT64_MAX);           // state, attempts
+  in.uint(lease_generation, UINT64_MAX) && in.optional_text(worker_id);
+}
+
+inline Bytes kind_of(const Bytes& record) noexcept {
+  Reader in(record.data + 1, record.size - 1);
+  uint32_t count = 0;
+  Bytes job_id, kind;
+  in.array(&count) && in.binary(&job_id) && in.text(&kind);
+  return kind;
+}
+
 inline void write_head(Writer& out, const View& view) noexcept {
   out.binary(view.job_id);
   out.text(view.kind);
@@ -121,19 +144,21 @@ inline void write_head(Writer& out, const View& view) noexcept {
   out.uint(view.created_at);
 }
 
-// Replaces *out by the record, with one event more unless `appended` is null. No span of `view` may point into *out,
-// and no single span may be 4 GiB or longer. (Running out of memory here ends the process.)
-inline void encode(const View& view, const NewEvent* appended, std::string* out) noexcept {
-  const bool is_new = is_nil(view.head);
-  const size_t head_bytes = is_new ? view.job_id.size + view.kind.size + view.payload.size : view.head.size;
-  const size_t room = head_bytes + view.worker_id.size + view.idempotency_key.size + view.continuation.size +
-                      view.dead_reason.size + view.reaped_worker_id.size + view.extra.size +
-                      trail_room(view, appended) + msgpack::kMaxHeaderBytes * (2 + kKnownFields);
-  out->resize(room);
-  *out->data() = kVersion;
-  Writer to(out->data() + 1);
+// Room that encode may need.
+inline size_t encoded_room(const View& view, const NewEvent* appended) noexcept {
+  const size_t head_bytes = is_nil(view.head) ? view.job_id.size + view.kind.size + view.payload.size : view.head.size;
+  return head_bytes + view.worker_id.size + view.idempotency_key.size + view.continuation.size + view.dead_reason.size +
+         view.reaped_worker_id.size + view.extra.size + trail_room(view, appended) +
+         msgpack::kMaxHeaderBytes * (2 + kKnownFields);
+}
+
+// Writes the record to `out`, with one event more unless `appended` is null, and returns its length. `out` has
+// encoded_room, and no span of `view` lies in it; no single span is 4 GiB or longer.
+inline size_t encode(const View& view, const NewEvent* appended, char* out) noexcept {
+  *out = kVersion;
+  Writer to(out + 1);
   to.array(uint64_t{kKnownFields} + view.extra_count);
-  is_new ? write_head(to, view) : to.raw(view.head);
+  is_nil(view.head) ? write_head(to, view) : to.raw(view.head);
   to.uint(view.state);
   to.uint(view.attempts);
   to.uint(view.lease_generation);
@@ -156,7 +181,24 @@ inline void encode(const View& view, const NewEvent* appended, std::string* out)
   to.uint(view.crashes);
   to.optional_uint(view.lease_ttl_us);
   to.raw(view.extra);
-  out->resize(static_cast<size_t>(to.at() - out->data()));
+  return static_cast<size_t>(to.at() - out);
+}
+
+// The same into a string, which it replaces.
+inline void encode(const View& view, const NewEvent* appended, std::string* out) noexcept {
+  out->resize(encoded_room(view, appended));
+  out->resize(encode(view, appended, out->data()));
+}
+
+// The row of a record, under a key that is its own but for the state. (Running out of memory here ends the process.)
+inline Row encode_row(const char* key, const View& view, const NewEvent* appended) noexcept {
+  constexpr size_t kSmall = 4096;  // written here first, so that the row takes no more memory than it needs
+  const size_t room = encoded_room(view, appended);
+  char small[kSmall];
+  std::unique_ptr<char[]> large;
+  if (room > kSmall) large.reset(new char[room]);
+  char* const out = large ? large.get() : small;
+  return Row::of(key, view.state, {out, encode(view, appended, out)});
 }
 
 // Whether a record stands under the key it belongs to. Requires the 58 bytes of a job key.

@@ -9,11 +9,15 @@ cdef extern from "bytes.hpp" namespace "telha" nogil:
         size_t size
 
     bint is_nil(const Bytes& bytes) noexcept
+    bint is_printable_ascii(const Bytes& text) noexcept
     bint same(const Bytes& left, const Bytes& right) noexcept
     Bytes nil() noexcept
     Bytes text(const char* literal) noexcept
 
 cdef extern from "record.hpp" namespace "telha::record" nogil:
+    enum:
+        kMaxKindBytes
+
     ctypedef struct NewEvent:
         int64_t at
         Bytes transition
@@ -21,7 +25,8 @@ cdef extern from "record.hpp" namespace "telha::record" nogil:
         Bytes prefix
         Bytes suffix
 
-    ctypedef struct View:
+    cdef cppclass View:
+        View() noexcept
         Bytes head
         Bytes job_id
         Bytes kind
@@ -57,4 +62,6 @@ cdef extern from "record.hpp" namespace "telha::record" nogil:
 
     Decoded decode(const char* data, size_t size, View* out, const char** why) noexcept
     void encode(const View& view, const NewEvent* appended, string* out) noexcept
+    void read_holder(const Bytes& record, Bytes* worker_id, uint64_t* lease_generation) noexcept
+    Bytes kind_of(const Bytes& record) noexcept
     bint matches_key(const View& view, const char* key) noexcept

@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint64_t
 
 from reap cimport Reaped
-from store cimport List, Row
+from store cimport List, ScopeName
 
 
 cdef inline dict counts_of(const uint64_t* counted):
@@ -14,13 +14,13 @@ cdef inline dict counts_of(const uint64_t* counted):
     return {state: counted[<int>state] for state in JobState}
 
 
-cdef inline list scopes_of(List[Row]* found):
+cdef inline list scopes_of(List[ScopeName]* found):
     """The key of each scope and its name, which nobody has checked: None for an empty one."""
     cdef size_t i
     return [
         (
-            PyBytes_FromStringAndSize(found.at(i).key.data(), found.at(i).key.size()),
-            PyBytes_FromStringAndSize(found.at(i).value.data(), found.at(i).value.size()).decode(errors="replace")
+            PyBytes_FromStringAndSize(found.at(i).scope.data(), found.at(i).scope.size()),
+            PyBytes_FromStringAndSize(found.at(i).name.data(), found.at(i).name.size()).decode(errors="replace")
             or None,
         )
         for i in range(found.size())

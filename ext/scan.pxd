@@ -14,7 +14,8 @@ from libcpp.string cimport string
 from keys cimport KEY_BYTES, PENDING, PRIORITY_AT, SCOPE_BYTES, STATE_PREFIX_BYTES, state_prefix
 from record cimport Bytes, View
 from rocksdb cimport Slice
-from store cimport Cursor, Fault, Kinds, List, Row, Store, Visit, Window, set_text, view_row
+from row cimport Row, row_of
+from store cimport Cursor, Fault, Kinds, List, Store, Visit, Window, bytes_of, set_text, view_row
 
 cdef enum:
     ORDER_BYTES = KEY_BYTES - PRIORITY_AT
@@ -50,7 +51,7 @@ cdef inline bint is_gated(const View* job, int64_t now_us) noexcept nogil:
 
 cdef inline Fault view_at(Cursor* cursor, View* out) noexcept nogil:
     """Decode the row that a cursor stands on."""
-    return view_row(cursor.key().data(), cursor.value().data(), cursor.value().size(), out)
+    return view_row(cursor.key().data(), bytes_of(cursor.value()), out)
 
 
 cdef inline bint has_job_key(Store* store, Slice key) noexcept nogil:
@@ -77,7 +78,7 @@ cdef inline Fault next_by_scan(
     while cursor.is_on_row():
         if has_job_key(store, cursor.key()) and view_at(&cursor, &job).ok():
             if not is_gated(&job, now_us) and is_wanted(kinds, job.kind):
-                found.set(cursor.key().data(), cursor.key().size(), cursor.value().data(), cursor.value().size())
+                found[0] = row_of(cursor.key().data(), bytes_of(cursor.value()))
                 break
         cursor.step()
     return cursor.fault()
@@ -88,6 +89,7 @@ cdef inline Fault fill_window(Store* store, Window* window, int64_t now_us) noex
 
     Afterwards the window knows a job that is ready, or is complete, or has got further.
     """
+    store.moves.fetch_add(1)
     if window.scope() == NULL:
         return _fill_any(store, window, now_us)
     return _fill_scope(store, window, now_us)
@@ -172,9 +174,9 @@ cdef inline Fault _walk(
                 store.corrupt_rows.fetch_add(1)
             elif is_wanted(&window.kinds, job.kind):
                 if is_gated(&job, now_us):
-                    window.add(cursor.key().data(), job.not_before)
+                    window.add(cursor.key().data(), bytes_of(cursor.value()), job.not_before)
                 else:
-                    window.add(cursor.key().data(), -1)
+                    window.add(cursor.key().data(), bytes_of(cursor.value()), -1)
                     added += 1
         cursor.step()
     return cursor.fault()

@@ -21,11 +21,11 @@
 #include "known_scopes.hpp"
 #include "leased.hpp"
 #include "owner_lock.hpp"
-#include "ready.hpp"
 #include "registry.hpp"
 #include "rows.hpp"
 #include "settings.hpp"
 #include "waiters.hpp"
+#include "windows.hpp"
 
 namespace telha {
 
@@ -38,14 +38,18 @@ class Store {
   Database database;
   std::mutex reaping;  // one pass at a time: a second one would find the leases popped and not yet reaped
   std::mutex mutex;    // guards what follows, which is all that is in memory
-  Claims claims;
+  JobTable jobs;       // claims and rows by job id
+  Claims claims{&jobs};
   Waiters waiters;
   KnownScopes scopes;
   Windows windows;
-  LeasedRows leased;
+  LeasedRows leased{&jobs};
   DueHeap leases{kLeases};      // leased jobs by deadline, for the reaper
   bool knows_leases = false;    // whether every leased job stands in there, up to its horizon
   uint64_t corrupt_leases = 0;  // leased rows that did not decode when the leases were read
+  // Grows, under the mutex, when a job was moved or windows were filled. If it has not since before a job was written,
+  // then nobody else has met that job.
+  std::atomic<uint64_t> moves{0};
 
   Store() noexcept = default;
   Store(const Store&) = delete;
@@ -165,7 +169,7 @@ class Store {
   Fault failed() noexcept {
     std::lock_guard lock(failure_mutex_);
     Fault fault = Fault::of(Code::kFailed);
-    fault.status = first_failure_;
+    fault.cause = std::make_shared<rocksdb::Status>(first_failure_);
     return fault;
   }
 

@@ -6,6 +6,7 @@ from libcpp.vector cimport vector
 
 from record cimport Bytes, View, decode, kOk, kUnsupportedVersion, matches_key
 from rocksdb cimport DB, ColumnFamilyHandle, Slice, Status, WriteBatch
+from row cimport Row
 from transitions cimport Policy
 
 cdef extern from "fault.hpp" namespace "telha" nogil:
@@ -28,7 +29,7 @@ cdef extern from "fault.hpp" namespace "telha" nogil:
         uint8_t state
         uint64_t held
         const char* why
-        Status status
+        Status status() noexcept
         bint ok() noexcept
 
     Fault fault_of "telha::Fault::of"(Code code) noexcept
@@ -37,23 +38,23 @@ cdef extern from "fault.hpp" namespace "telha" nogil:
     Fault fault_corrupt "telha::Fault::corrupt"(const char* why) noexcept
 
 cdef extern from "rows.hpp" namespace "telha" nogil:
-    cdef cppclass Row:
-        string key
-        string value
-        void set(const char* key, size_t key_size, const char* value, size_t value_size) noexcept
-        void set_state(uint8_t state) noexcept
-        const char* job_id() noexcept
-
     cdef cppclass Outcome:
         Fault fault
         Row row
+        int64_t due_us
         bint is_written
+
+    cdef cppclass ScopeName:
+        string scope
+        string name
 
     cdef cppclass List[Item]:
         size_t size() noexcept
         Item* at(size_t index) noexcept
         Item* add() noexcept
         void resize(size_t size) noexcept
+        void reserve(size_t size) noexcept
+        void remove_last() noexcept
         void clear() noexcept
         vector[Item]& items() noexcept
 
@@ -110,12 +111,13 @@ cdef extern from "job_id.hpp" namespace "telha" nogil:
 
     JobId id_of_text "telha::JobId::of_text"(const string& text) noexcept
 
-cdef extern from "claims.hpp" namespace "telha" nogil:
+cdef extern from "job_table.hpp" namespace "telha" nogil:
     cdef enum Claim "telha::Claim":
         CLAIM_NONE "telha::Claim::kNone"
         CLAIM_LEASE "telha::Claim::kLease"
         CLAIM_OTHER "telha::Claim::kOther"
 
+cdef extern from "claims.hpp" namespace "telha" nogil:
     cdef cppclass Claims:
         Claim of(const JobId& id) noexcept
         void take(const JobId& id, Claim why) noexcept
@@ -144,13 +146,17 @@ cdef extern from "due.hpp" namespace "telha" nogil:
         bint is_past_horizon(int64_t now_us) noexcept
         void clear() noexcept
 
-cdef extern from "ready.hpp" namespace "telha" nogil:
+cdef extern from "window.hpp" namespace "telha" nogil:
+    cdef cppclass ReadyJob:
+        const char* key "key.bytes"
+        Row row
+
     cdef cppclass Window:
         Kinds kinds
         const char* scope() noexcept
-        void offer(const char* key, int64_t not_before_us) noexcept
-        void add(const char* key, int64_t not_before_us) noexcept
-        const char* first(int64_t now_us) noexcept
+        void offer(const Row& row, int64_t not_before_us, bint is_current) noexcept
+        void add(const char* key, const Bytes& value, int64_t not_before_us) noexcept
+        const ReadyJob* first(int64_t now_us) noexcept
         int64_t next_due_us() noexcept
         bint is_complete() noexcept
         const char* cursor() noexcept
@@ -159,10 +165,12 @@ cdef extern from "ready.hpp" namespace "telha" nogil:
         void end_scan(const char* last_order) noexcept
         void restart() noexcept
 
+ctypedef Window* WindowPtr
+
+cdef extern from "windows.hpp" namespace "telha" nogil:
     cdef cppclass Windows:
         Window* find(const char* scope, const Kinds& kinds) noexcept
-        size_t count_of(const char* scope) noexcept
-        Window* of(const char* scope, size_t index) noexcept
+        const vector[WindowPtr]* of(const char* scope) noexcept
         void count(Window* window) noexcept
         void withdraw(const char* key) noexcept
 
@@ -177,7 +185,7 @@ cdef extern from "leased.hpp" namespace "telha" nogil:
     cdef cppclass LeasedRows:
         void put(const Row& row) noexcept
         void forget(const char* job_id) noexcept
-        const Row* find(const char* job_id) noexcept
+        Row find(const char* job_id) noexcept
 
 cdef extern from "waiters.hpp" namespace "telha" nogil:
     cdef cppclass Waiter:
@@ -219,6 +227,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         DueHeap leases
         bint knows_leases
         uint64_t corrupt_leases
+        Corrupt moves
         Corrupt corrupt_rows
         Fault open() noexcept
         Fault close() noexcept
@@ -263,10 +272,21 @@ cdef inline Slice slice_of(const string& text) noexcept nogil:
     return Slice(text.data(), text.size())
 
 
-cdef inline Fault view_row(const char* key, const char* value, size_t size, View* out) noexcept nogil:
+cdef inline Bytes bytes_of(const Slice& slice) noexcept nogil:
+    cdef Bytes span
+    span.data = slice.data()
+    span.size = slice.size()
+    return span
+
+
+cdef inline Slice slice_of_bytes(const Bytes& span) noexcept nogil:
+    return Slice(span.data, span.size)
+
+
+cdef inline Fault view_row(const char* key, const Bytes& value, View* out) noexcept nogil:
     """Take a row of the jobs family apart; its key has its right length."""
     cdef const char* why = NULL
-    cdef int decoded = decode(value, size, out, &why)
+    cdef int decoded = decode(value.data, value.size, out, &why)
     cdef Fault fault
     if decoded != kOk:
         fault = fault_corrupt(why)

@@ -3,13 +3,15 @@
 from libc.stdint cimport int64_t
 
 from batch cimport put_moved_job
-from record cimport View, encode
+from keys cimport LEASED
+from record cimport View
 from rocksdb cimport WriteBatch
+from row cimport Row, encode_row
 from store cimport (
     CODE_INVALID_TRANSITION,
     CODE_LEASE_CONFLICT,
     Fault,
-    Row,
+    Outcome,
     Store,
     fault_refused,
     policy_for,
@@ -19,21 +21,27 @@ from transitions cimport APPLIED, LEASE_CONFLICT, Command, Policy, Step, step
 
 
 cdef inline Fault transit(
-    Store* store, Row* row, const Command* command, int64_t now_us, WriteBatch* batch, Row* moved
+    Store* store, const Row& row, const Command* command, int64_t now_us, WriteBatch* batch, Outcome* moved
 ) noexcept nogil:
     """Apply a command to a row. On a fault `moved` and the batch are left as they are.
 
     CODE_INVALID_TRANSITION also stands for "not due": no verb that a user calls can be refused for that.
     """
     cdef View job
-    cdef Fault fault = view_row(row.key.data(), row.value.data(), row.value.size(), &job)
+    cdef Fault fault = view_row(row.key(), row.value(), &job)
     if fault.ok():
         fault = transit_viewed(store, row, &job, command, now_us, batch, moved)
     return fault
 
 
 cdef inline Fault transit_viewed(
-    Store* store, Row* row, const View* job, const Command* command, int64_t now_us, WriteBatch* batch, Row* moved
+    Store* store,
+    const Row& row,
+    const View* job,
+    const Command* command,
+    int64_t now_us,
+    WriteBatch* batch,
+    Outcome* moved,
 ) noexcept nogil:
     """The same for a row that has been taken apart already."""
     cdef View after
@@ -48,8 +56,8 @@ cdef inline Fault transit_viewed(
             job.lease_generation,
             job.state,
         )
-    encode(after, &made.event, &moved.value)
-    moved.key = row.key
-    moved.set_state(after.state)
-    put_moved_job(store, batch, row.key, moved)
+    moved.row = encode_row(row.key(), after, &made.event)
+    moved.due_us = after.lease_deadline if after.state == LEASED else after.not_before
+    moved.is_written = True
+    put_moved_job(store, batch, row, moved.row)
     return Fault()

@@ -1,7 +1,6 @@
 """The compiled codec: keys, records and transitions. `ext/_codec.pyx` says what each promises."""
 
-from collections.abc import Callable
-from typing import Never, final
+from typing import Never, Protocol, final
 from uuid import UUID
 
 from telha_queue.job import JobEvent, JobState
@@ -9,11 +8,16 @@ from telha_queue.record import RecordFields
 from telha_queue.scope import Scope
 from telha_queue.transitions import Command, Policy
 
+class PayloadSource(Protocol):
+    """Where the payload of a record is read that stands in a row of its own."""
+
+    def load_payload(self, job_id: bytes) -> bytes: ...
+
 @final
 class JobRecord:
     """A job as it was when a verb returned it. Immutable; equal when key and stored bytes are equal."""
 
-    def __new__(cls, key: bytes, value: bytes, load_payload: Callable[[bytes], bytes] | None = None) -> JobRecord: ...
+    def __init__(self, key: bytes, value: bytes, source: PayloadSource | None = None) -> None: ...
     @property
     def key(self) -> bytes: ...
     @property

@@ -1,6 +1,7 @@
 """Checks of what callers pass: every value that enters the queue goes through here, once, before anything is touched.
 
-Each function returns the value in the form in which the engine takes it, or raises InvalidArgument or a subclass.
+Each function returns the value in the form in which the engine takes it, or raises InvalidArgument or a subclass. What
+is plainly right need not come this far: ext/_seam.pyx has a short way for it.
 """
 
 from __future__ import annotations
@@ -175,8 +176,16 @@ def kind_filter(kinds: str | Iterable[str] | None) -> Kinds:
     return tuple((name("kind", kind, MAX_KIND_BYTES), isinstance(kind, Exact)) for kind in wanted)
 
 
+def clock_us(read_us: int) -> int:
+    """What an injected clock returned, within the bounds of time."""
+    if type(read_us) is not int:
+        raise InvalidType(f"the clock returns an int of microseconds since the epoch, not {type(read_us).__name__}")
+    if read_us < 0:
+        raise InvalidArgument(f"the clock returns microseconds since the epoch, not {shown(read_us)}")
+    return min(read_us, MAX_TIME_US)
+
+
 def new_job(
-    limits: tuple[int, int],
     kind: str,
     payload: bytes,
     priority: int,
@@ -184,9 +193,10 @@ def new_job(
     delay_secs: float | None,
     idempotency_key: str | None,
     max_attempts: int | None,
+    max_payload_bytes: int,
+    now_us: int,
 ) -> NewJob:
-    """One job to enqueue; `limits` are the largest payload and the time now."""
-    max_payload_bytes, now_us = limits
+    """One job to enqueue."""
     if not_before is not None:
         if delay_secs is not None:
             raise InvalidArgument("give not_before or delay_secs, not both")
@@ -204,22 +214,46 @@ def new_job(
     )
 
 
-def new_jobs(specs: Iterable[JobSpec], max_payload_bytes: int, now_us: int) -> list[NewJob]:
-    """Many jobs to enqueue: at most 1,000 and 16 MiB of payload. One bad one refuses all, before any is stored."""
+def new_jobs(
+    specs: Iterable[JobSpec], max_payload_bytes: int, now_us: int, atomic: bool
+) -> list[NewJob | InvalidArgument]:
+    """Many jobs to enqueue: at most 1,000 and 16 MiB of payload.
+
+    What is wrong with one stands in its place; with `atomic` it is raised, before anything is stored.
+    """
     if isinstance(specs, JobSpec):  # a tuple, and so an iterable
         raise InvalidType("jobs is a list of JobSpec, not one of them")
-    jobs = []
-    for spec in _batch("jobs", specs):
+    jobs: list[NewJob | InvalidArgument] = []
+    size_bytes = 0
+    for i, spec in enumerate(_batch("jobs", specs)):
         try:
             if not isinstance(spec, JobSpec):
                 raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
-            jobs.append(new_job((max_payload_bytes, now_us), *spec))
+            job = new_job(*spec, max_payload_bytes, now_us)
+            size_bytes += len(job.payload)
+            jobs.append(job)
         except InvalidArgument as error:
-            raise _of_item(f"job {len(jobs)}", error) from None
-    size_bytes = sum(len(job.payload) for job in jobs)
+            if atomic:
+                raise _of_item(f"job {i}", error) from None
+            jobs.append(_of_item(f"job {i}", error))
     if size_bytes > MAX_BATCH_BYTES:
         raise PayloadTooLarge("the batch", size_bytes=size_bytes, limit_bytes=MAX_BATCH_BYTES)
     return jobs
+
+
+def failures(pairs: Iterable[tuple[JobRecord | Lease, str]]) -> tuple[list[Token], list[str]]:
+    """Leases and why each of them failed: at most 1,000."""
+    held: list[Token] = []
+    errors: list[str] = []
+    for pair in _batch("failures", pairs):
+        try:
+            if type(pair) is not tuple or len(pair) != 2:
+                raise InvalidType(f"a failure is a pair of a lease and its error, not {type(pair).__name__}")
+            held.append(token(pair[0]))
+            errors.append(error_text(pair[1]))
+        except InvalidArgument as error:
+            raise _of_item(f"failure {len(errors)}", error) from None
+    return held, errors
 
 
 def tokens(leases: Iterable[JobRecord | Lease]) -> list[Token]:
@@ -241,8 +275,7 @@ def token(lease: JobRecord | Lease) -> Token:
         worker_id = lease.worker_id
         if worker_id is None:
             raise InvalidArgument(f"job {lease.job_id} is {lease.state.name.lower()} in this record: it holds no lease")
-        key = lease.key
-        return Token(key[:32], key[42:], worker_id, lease.lease_generation)
+        return Token(lease.scope.key, lease.job_id.bytes, worker_id, lease.lease_generation)
     if not isinstance(lease, Lease):
         raise InvalidType(f"a lease is a JobRecord or a Lease, not {type(lease).__name__}")
     return Token(scope_key(lease.scope), *holder(lease.job_id, lease.worker_id, lease.lease_generation))
@@ -304,8 +337,8 @@ def _gate_us(not_before: int, now_us: int) -> None:
 
 
 def _batch(what: str, items: Iterable[T]) -> list[T]:
-    if not isinstance(items, Iterable):
-        raise InvalidType(f"{what} is iterable, not {type(items).__name__}")
+    if not isinstance(items, Iterable) or isinstance(items, (str, bytes, bytearray, memoryview)):
+        raise InvalidType(f"{what} is a list or another iterable, not {type(items).__name__}")
     listed = list(islice(items, MAX_BATCH_JOBS + 1))  # who knows whether there is an end to it
     if len(listed) > MAX_BATCH_JOBS:
         raise InvalidArgument(f"{what} holds more than {MAX_BATCH_JOBS} items")

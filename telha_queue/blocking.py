@@ -18,6 +18,7 @@ class Wanted(NamedTuple):
 
     scope: bytes | None
     n: int
+    max_bytes: int
     kinds: Kinds
     worker_id: str
     ttl_us: int
@@ -44,8 +45,8 @@ def lease_within(wait_us: int, wanted: Wanted, engine: Engine, now_us: Clock) ->
 
 
 def _lease_now(wanted: Wanted, engine: Engine, now_us: int) -> JobRecords:
-    scope, n, kinds, worker_id, ttl_us = wanted
+    scope, n, max_bytes, kinds, worker_id, ttl_us = wanted
     if n > 1:
-        return engine.lease_many(scope, n, kinds, worker_id, ttl_us, now_us)
+        return engine.lease_many(scope, n, max_bytes, kinds, worker_id, ttl_us, now_us)
     record = engine.lease_next(scope, kinds, worker_id, ttl_us, now_us)
     return [] if record is None else [record]

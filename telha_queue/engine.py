@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from telha_queue._seam import NewJob, Token
 from telha_queue.errors import JobError
 from telha_queue.job import JobRecord, JobState, ReapReport
 from telha_queue.named import NamedTuple
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
+
+__all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "NewJob", "Outcomes", "ScopeNames", "Token"]
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
 Outcomes = list[JobRecord | JobError]
@@ -42,26 +45,6 @@ class Capabilities(NamedTuple):
     """One process at a time; a second opener is refused."""
 
 
-class NewJob(NamedTuple):
-    """One job to be stored: `JobSpec` with its defaults filled and its arguments checked."""
-
-    kind: str
-    payload: bytes
-    priority: int
-    not_before: int | None
-    idempotency_key: str | None
-    max_attempts: int | None
-
-
-class Token(NamedTuple):
-    """A lease as the seam sees it. `scope` is None when only the id is known."""
-
-    scope: bytes | None
-    job_id: bytes
-    worker_id: str
-    lease_generation: int
-
-
 class Engine(Protocol):
     """Stores jobs. Safe to call from many threads; after close() every verb raises StoreClosed.
 
@@ -77,8 +60,11 @@ class Engine(Protocol):
     def enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
         """Store one Pending job, or return the job that already has its idempotency key in this scope."""
 
-    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> JobRecords:
-        """Store many in one write, in order; a key that repeats, here or in the store, yields the first job."""
+    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], atomic: bool, now_us: int) -> Outcomes:
+        """Store many in one write, in order; a key that repeats, here or in the store, yields the first job.
+
+        The outcome of one whose key leads to a row that does not decode is that error; `atomic` raises it.
+        """
 
     def lease_next(
         self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
@@ -89,12 +75,25 @@ class Engine(Protocol):
         """
 
     def lease_many(
-        self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
+        self, scope: bytes | None, n: int, max_bytes: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecords:
-        """Lease up to n jobs as n calls of lease_next would, in one write."""
+        """Lease up to n jobs as n calls of lease_next would, in one write.
+
+        The payloads of all but the first come to `max_bytes` at most.
+        """
+
+    def complete_and_lease(self, token: Token, kinds: Kinds, ttl_us: int, now_us: int) -> JobRecord | None:
+        """Finish a job, and lease the next of its scope for the same worker, in one write if there is one."""
 
     def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
         """Move the deadline to now + ttl, never earlier than it is; a ttl of 0 is the one of the lease."""
+
+    def extend_many(self, tokens: Sequence[Token], ttl_us: int, atomic: bool, now_us: int) -> Outcomes:
+        """Heartbeats for many in one write.
+
+        This and the other fenced verbs on many: one outcome per token, in order, each judged after those before it,
+        and a refused one harms no other; `atomic` raises the first refusal and leaves everything as it is.
+        """
 
     def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
         """Keep a continuation for as long as this lease lasts, and extend it in the same write."""
@@ -105,11 +104,16 @@ class Engine(Protocol):
     def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
         """Finish the job. `accept_late` also accepts it after a reap, while nobody has leased the job since."""
 
-    def complete_many(self, tokens: Sequence[Token], accept_late: bool, now_us: int) -> Outcomes:
-        """Finish many in one write; one outcome per token, in order. A refused one harms no other."""
+    def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
+        """Finish many in one write."""
 
     def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
         """Count an attempt; back to Pending behind a gate, or Dead when it is not retryable or out of attempts."""
+
+    def fail_many(
+        self, tokens: Sequence[Token], errors: list[str], retryable: bool, atomic: bool, now_us: int
+    ) -> Outcomes:
+        """Count an attempt of many in one write."""
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
         """Give the job back unspent: no attempt counted, due after the delay."""

@@ -63,18 +63,18 @@ class MemoryEngine:
         with self._locked():
             return self._enqueue(scope, job, now_us)
 
-    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], now_us: int) -> JobRecords:
+    def enqueue_many(self, scope: bytes, jobs: Sequence[NewJob], atomic: bool, now_us: int) -> Outcomes:
         with self._locked():
             return [self._enqueue(scope, job, now_us) for job in jobs]
 
     def lease_next(
         self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecord | None:
-        leased = self.lease_many(scope, 1, kinds, worker_id, ttl_us, now_us)
+        leased = self.lease_many(scope, 1, 0, kinds, worker_id, ttl_us, now_us)
         return leased[0] if leased else None
 
     def lease_many(
-        self, scope: bytes | None, n: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
+        self, scope: bytes | None, n: int, max_bytes: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecords:
         """Lease the first n jobs that are due and wanted: the plain scan that defines the order."""
         command = Command(Verb.LEASE, worker_id=worker_id, ttl_us=ttl_us)
@@ -87,12 +87,24 @@ class MemoryEngine:
                 if not _wanted(record.kind, kinds):
                     continue
                 moved = step(record, command, now_us, self._policy(record.kind))
-                if isinstance(moved, RecordFields):
-                    moves.append((key, moved))
+                if not isinstance(moved, RecordFields):
+                    continue
+                max_bytes -= record.payload_bytes
+                if moves and max_bytes < 0:
+                    break
+                moves.append((key, moved))
             return [self._move(key, moved, now_us) for key, moved in moves]
 
     def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.EXTEND, ttl_us=ttl_us), now_us)
+
+    def extend_many(self, tokens: Sequence[Token], ttl_us: int, atomic: bool, now_us: int) -> Outcomes:
+        return self._fenced_many(tokens, [Command(Verb.EXTEND, ttl_us=ttl_us)] * len(tokens), atomic, now_us)
+
+    def complete_and_lease(self, token: Token, kinds: Kinds, ttl_us: int, now_us: int) -> JobRecord | None:
+        with self._locked():
+            done = self.complete(token, False, now_us)
+            return self.lease_next(done.scope.key, kinds, token.worker_id, ttl_us, now_us)
 
     def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.CHECKPOINT, continuation=continuation, ttl_us=ttl_us), now_us)
@@ -103,19 +115,19 @@ class MemoryEngine:
     def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.COMPLETE, accept_late=accept_late), now_us)
 
-    def complete_many(self, tokens: Sequence[Token], accept_late: bool, now_us: int) -> Outcomes:
-        """Finish many, each token judged after those before it."""
-        outcomes: Outcomes = []
-        with self._locked():
-            for token in tokens:
-                try:
-                    outcomes.append(self.complete(token, accept_late, now_us))
-                except (JobNotFound, LeaseConflict) as refusal:
-                    outcomes.append(refusal)
-        return outcomes
+    def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
+        return self._fenced_many(
+            tokens, [Command(Verb.COMPLETE, accept_late=accept_late)] * len(tokens), atomic, now_us
+        )
 
     def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.FAIL, detail=error, retryable=retryable), now_us)
+
+    def fail_many(
+        self, tokens: Sequence[Token], errors: list[str], retryable: bool, atomic: bool, now_us: int
+    ) -> Outcomes:
+        commands = [Command(Verb.FAIL, detail=error, retryable=retryable) for error in errors]
+        return self._fenced_many(tokens, commands, atomic, now_us)
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.RELEASE, delay_us=delay_us), now_us)
@@ -224,7 +236,7 @@ class MemoryEngine:
             self._require_open()
             yield
 
-    def _load_payload(self, job_id: bytes) -> bytes:
+    def load_payload(self, job_id: bytes) -> bytes:
         """For records that are out: a payload kept aside is read when it is asked for."""
         with self._locked():
             return self._payloads[job_id]
@@ -264,6 +276,24 @@ class MemoryEngine:
         with self._locked():
             return self._apply(self._find(token.scope, token.job_id), held, now_us)
 
+    def _fenced_many(self, tokens: Sequence[Token], commands: Sequence[Command], atomic: bool, now_us: int) -> Outcomes:
+        """Each token judged after those before it; `atomic` takes those back when one is refused."""
+        outcomes: Outcomes = []
+        before: list[RecordFields] = []
+        with self._locked():
+            for token, command in zip(tokens, commands, strict=True):
+                try:
+                    held = self._rows[self._find(token.scope, token.job_id)]
+                    outcomes.append(self._fenced(token, command, now_us))
+                    before.append(held)
+                except (JobNotFound, LeaseConflict) as refusal:
+                    if atomic:
+                        for fields in reversed(before):
+                            self._rows.move(self._find(None, fields.job_id), fields)
+                        raise
+                    outcomes.append(refusal)
+        return outcomes
+
     def _apply(self, key: bytes, command: Command, now_us: int) -> JobRecord:
         """Move one job, or raise the refusal."""
         record = self._rows[key]
@@ -298,7 +328,7 @@ class MemoryEngine:
         return key
 
     def _record(self, key: bytes) -> JobRecord:
-        return JobRecord(key, encode_record(self._rows[key]), self._load_payload)
+        return JobRecord(key, encode_record(self._rows[key]), self)
 
     def _policy(self, kind: str) -> Policy:
         """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""

@@ -58,7 +58,7 @@ CALLS = {
     "delay_secs": (BAD_SPANS, lambda q, _, bad: q.enqueue(ACME, "embed", delay_secs=bad)),
     "specs": (
         {"None": None, "int": 5, "specs": [JobSpec("embed"), JobSpec("")], "tuples": [("embed", b"")], "text": "ab"},
-        lambda q, _, bad: q.enqueue_many(ACME, bad),
+        lambda q, _, bad: q.enqueue_many(ACME, bad, atomic=True),
     ),
     "worker_id": (BAD_NAMES | {"long": "w" * 129}, lambda q, _, bad: q.lease_next(ACME, worker_id=bad)),
     "lease_ttl_secs": (BAD_TTLS, lambda q, _, bad: q.lease_next(ACME, worker_id="w", lease_ttl_secs=bad)),

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from telha_queue.errors import InvalidArgument, JobNotFound, LeaseConflict, PayloadTooLarge
+from telha_queue.errors import InvalidArgument, InvalidType, JobNotFound, LeaseConflict, PayloadTooLarge
 from telha_queue.job import Exact, JobSpec, JobState, Lease
 from telha_queue.scope import Scope
 
@@ -47,11 +47,29 @@ def test_large_payloads_of_a_batch_come_back(queue):
     assert [job.payload for job in queue.lease_many(ACME, 5, worker_id="w")] == payloads
 
 
-def test_one_bad_spec_refuses_the_whole_batch(queue, refused):
+BAD_SPECS = (JobSpec(""), JobSpec("embed", priority=256), "embed", ("embed", b""), None)
+
+
+def test_one_bad_spec_harms_no_other(queue):
+    for bad in BAD_SPECS:
+        first, error, last = queue.enqueue_many(ACME, [JobSpec("embed"), bad, JobSpec("index")])
+        assert isinstance(error, InvalidArgument)
+        assert str(error).startswith("job 1: ")
+        assert [queue.get(ACME, job.job_id).kind for job in (first, last)] == ["embed", "index"]
+    assert queue.counts()[JobState.PENDING] == 2 * len(BAD_SPECS)
+
+
+def test_of_bad_specs_alone_nothing_is_stored(queue, refused):
+    outcomes = queue.enqueue_many(ACME, BAD_SPECS)
+    assert [type(error) for error in outcomes] == [InvalidArgument, InvalidArgument, *[InvalidType] * 3]
+    assert queue.list() == []
+
+
+def test_one_bad_spec_refuses_an_atomic_batch(queue, refused):
     queue.enqueue(ACME, "embed")
-    for bad in (JobSpec(""), JobSpec("embed", priority=256), "embed", ("embed", b""), None):
+    for bad in BAD_SPECS:
         with refused(queue, InvalidArgument):
-            queue.enqueue_many(ACME, [JobSpec("embed"), bad])
+            queue.enqueue_many(ACME, [JobSpec("embed"), bad], atomic=True)
 
 
 def test_a_batch_is_bounded_in_jobs_and_in_bytes(queue, refused):

@@ -75,12 +75,12 @@ MESSAGES = {
     ),
     "one lease": (lambda q, lease: q.complete_many(lease), InvalidType, "leases is a list of leases, not one of them"),
     "a bad spec": (
-        lambda q, _: q.enqueue_many(ACME, [JobSpec("k"), JobSpec("k", priority=256)]),
+        lambda q, _: q.enqueue_many(ACME, [JobSpec("k"), JobSpec("k", priority=256)], atomic=True),
         InvalidArgument,
         "job 1: priority is from 0 to 255, not 256",
     ),
     "no spec": (
-        lambda q, _: q.enqueue_many(ACME, [JobSpec("k"), "k"]),
+        lambda q, _: q.enqueue_many(ACME, [JobSpec("k"), "k"], atomic=True),
         InvalidType,
         "job 1: a job to enqueue is a JobSpec, not str",
     ),
@@ -119,7 +119,7 @@ def test_the_message_says_what_to_write(queue, lease, refused, what):
 
 def test_the_index_of_a_bad_job_leaves_the_facts_of_its_error(queue, lease, refused):
     with refused(queue, PayloadTooLarge) as caught:
-        queue.enqueue_many(ACME, [JobSpec("k"), JobSpec("k", bytes(2**20 + 1))])
+        queue.enqueue_many(ACME, [JobSpec("k"), JobSpec("k", bytes(2**20 + 1))], atomic=True)
     assert str(caught.value).startswith("job 1: payload is 1048577 bytes")
     assert caught.value.size_bytes == 2**20 + 1
 

@@ -71,7 +71,7 @@ def test_a_refused_job_names_no_scope(queue):
     with pytest.raises(InvalidArgument):
         queue.enqueue(ACME, "")
     with pytest.raises(InvalidArgument):
-        queue.enqueue_many(ACME, [JobSpec("embed"), JobSpec("")])
+        queue.enqueue_many(ACME, [JobSpec("embed"), JobSpec("")], atomic=True)
     assert queue.enqueue_many(ACME, []) == []
     queue.enqueue(Scope(ACME.key), "embed")
     assert names(queue) == {ACME: None}

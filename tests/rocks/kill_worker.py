@@ -79,7 +79,7 @@ class Caller:
         ttl_secs = self.random.choice((0.001, 300, 300))
         scope = self.random.choice(SCOPES)
         if self.random.random() < 0.1:
-            leases = self.call("lease_many", scope, 4, worker_id=self.name, lease_ttl_secs=ttl_secs)
+            leases = self.call("lease_many", scope, 4, worker_id=self.name, lease_ttl_secs=300)
             self.call("complete_many", leases) if leases else None  # none is refused: nobody reaps within 300 s
             return
         lease = self.call("lease_next", scope, worker_id=self.name, lease_ttl_secs=ttl_secs, wait_secs=0.01)

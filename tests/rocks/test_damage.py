@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from telha_queue import JobSpec, JobState, Queue, QueueConfig, Scope
+from telha_queue import JobRecord, JobSpec, JobState, Queue, QueueConfig, Scope
 from telha_queue.engine import Token
 from telha_queue.errors import CorruptionError, CorruptRecord, StorageError, StorageFull, StoreLocked
 
@@ -106,9 +106,13 @@ def test_a_key_whose_job_is_damaged_stores_nothing_of_its_batch(path, ldb):
         job = queue.enqueue(ACME, "x", idempotency_key="k")
     ldb.put("jobs", job.key, job.value[:-1])
     with Queue.open(path, QUICK) as queue:
+        jobs = [JobSpec("new"), JobSpec("x", idempotency_key="k"), JobSpec("y", idempotency_key="k"), JobSpec("new")]
         with pytest.raises(CorruptRecord):
-            queue.enqueue_many(ACME, [JobSpec("new"), JobSpec("x", idempotency_key="k"), JobSpec("new")])
+            queue.enqueue_many(ACME, jobs, atomic=True)
         assert queue.list(kinds="new") == []
+        outcomes = queue.enqueue_many(ACME, jobs)
+        assert [type(outcome) for outcome in outcomes] == [JobRecord, CorruptRecord, CorruptRecord, JobRecord]
+        assert len(queue.list(kinds="new")) == 2
 
 
 @pytest.mark.parametrize("size", [0, 3, 15, 17, 4096])
@@ -121,13 +125,13 @@ def test_the_compiled_store_takes_no_id_and_no_scope_of_another_length(path, siz
             lambda: engine.find(short),
             lambda: engine.load_payload(short),
             lambda: engine.retry(ACME.key, short, 1),
-            lambda: engine.complete(Token(ACME.key, short, "w", 1), False, 1),
-            lambda: engine.complete_many([Token(short, good, "w", 1)], False, 1),
+            lambda: Token(ACME.key, short, "w", 1),
+            lambda: Token(short, good, "w", 1),
             lambda: engine.get(short, good),
             lambda: engine.lease_next(short, None, "w", 1, 1),
             lambda: engine.counts(short),
             lambda: engine.list(ACME.key, None, None, 1, short),
         ]
         for call in calls:
-            with pytest.raises(ValueError, match="bytes where"):
+            with pytest.raises(ValueError, match="bytes"):
                 call()

@@ -80,24 +80,6 @@ assert all(queue.get(ACME, job_id) for job_id in acknowledged)
         assert sum(queue.counts().values()) == int(counted)
 
 
-def test_a_lock_of_the_clock_that_another_thread_held_at_the_fork_does_not_hang_the_child(ended):
-    # Forked while a thread stands between the two lines of the clock that take and give back its lock.
-    program = """
-taken, give_back = threading.Event(), threading.Event()
-def hold():
-    with queue._now_us._lock:
-        taken.set()
-        give_back.wait()
-holder = threading.Thread(target=hold)
-holder.start()
-taken.wait()
-print(in_child(lambda say: refuse_all(queue, lease, say)), end="")
-give_back.set()
-holder.join()
-"""
-    assert ended(FORKED + program) == ["done"]
-
-
 @pytest.mark.parametrize("reaping", [False, True])
 def test_close_and_garbage_collection_in_the_child_do_nothing(ended, path, reaping):
     program = """

@@ -22,9 +22,16 @@ ACME = Scope.named("acme")
 PLAIN_FIELDS = set(RecordFields._fields) - {"job_id", "payload", "extra"}
 
 
+class Source:
+    """What a record asks for a payload that stands aside."""
+
+    def __init__(self, load_payload):
+        self.load_payload = load_payload
+
+
 def record_of(fields: RecordFields, load_payload=None) -> JobRecord:
     key = encode_key(ACME.key, fields.state, fields.priority, fields.created_at, fields.job_id)
-    return JobRecord(key, encode_record(fields), load_payload)
+    return JobRecord(key, encode_record(fields), load_payload and Source(load_payload))
 
 
 @given(records())
@@ -114,9 +121,25 @@ def test_nothing_can_be_set(name):
         setattr(record_of(fresh()), name, 1)
 
 
-def test_calling_init_again_changes_nothing():
+def test_calling_init_again_is_refused_and_changes_nothing():
     job = record_of(fresh())
-    job.__init__(b"other", b"bytes")
+    for arguments in ((b"other", b"bytes"), (job.key, encode_record(fresh(payload=b"other")))):
+        with pytest.raises(TypeError, match="made once"):
+            job.__init__(*arguments)
+    assert job == record_of(fresh())
+
+
+@pytest.mark.parametrize("name", [*RecordFields._fields[:-1], "scope", "key", "value", "last_error"])
+def test_one_that_was_never_filled_has_no_field(name):
+    with pytest.raises(TypeError, match="comes from a queue"):
+        getattr(JobRecord.__new__(JobRecord), name)
+
+
+def test_one_that_was_refused_may_be_filled_after_all():
+    job = JobRecord.__new__(JobRecord)
+    with pytest.raises(CorruptRecord):
+        job.__init__(record_of(fresh()).key, b"\x01")
+    job.__init__(record_of(fresh()).key, encode_record(fresh()))
     assert job == record_of(fresh())
 
 

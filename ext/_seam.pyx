@@ -1,0 +1,260 @@
+"""What goes through the seam at every call, compiled: the time, new jobs, and the tokens of leases. Links nothing.
+
+Each function takes what is plainly right the short way and leaves the rest to telha_queue/arguments.py, which defines
+what is right, says what is wrong, and turns subclasses into what they are taken for. A test holds the two together.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport INT64_MAX, UINT32_MAX, int64_t, uint64_t
+
+from arguments cimport utf8_of
+from keys cimport JOB_ID_BYTES, LEASED, SCOPE_BYTES, key_state
+from plain cimport is_plain_bytes, is_plain_int, is_plain_text
+from record cimport kMaxKindBytes, read_holder
+from telha_queue._codec cimport JobRecord
+from values cimport int_or_none, text_or_none
+
+cdef extern from "clocks.hpp" namespace "telha" nogil:
+    void system_clocks(int64_t* wall_us, int64_t* monotonic_ns) noexcept
+
+cdef enum:
+    MAX_WORKER_ID_BYTES = 128
+    MAX_IDEMPOTENCY_KEY_BYTES = 255
+    MAX_BATCH_JOBS = 1000
+    MAX_BATCH_BYTES = 16 << 20
+
+
+cdef class GuardedClock:
+    """now = max(latest time seen, clock), so a step back reorders, un-expires and double-expires nothing.
+
+    While the wall clock is behind the latest time seen, time goes on at the pace of the monotonic clock: leases still
+    run out and gates still open after somebody has set the clock back by a day. An injected clock is taken as it is,
+    without a pace of its own. Safe to call from many threads, and from a signal handler whatever it interrupts: once
+    the clock is read nothing but the store of the time happens, and the GIL is held for it.
+    """
+
+    cdef object _clock  # None: the system's
+    cdef int64_t _now_us
+    cdef int64_t _monotonic_ns
+
+    def __init__(self, clock=None, *, int64_t start_us=0):
+        cdef int64_t wall_us = 0
+        self._clock = clock
+        self._now_us = start_us
+        system_clocks(&wall_us, &self._monotonic_ns)
+
+    def __call__(self):
+        """The time now, in microseconds, from 0 to 2^63 - 1."""
+        cdef int64_t wall_us = 0
+        cdef int64_t monotonic_ns = 0
+        if self._clock is None:
+            system_clocks(&wall_us, &monotonic_ns)
+            return self.at(wall_us, monotonic_ns)
+        read_us = self._clock()
+        wall_us = read_us if is_plain_int(read_us, 0, INT64_MAX) else _checks().clock_us(read_us)
+        self._now_us = max(self._now_us, wall_us)
+        return self._now_us
+
+    cpdef int64_t at(self, int64_t wall_us, int64_t monotonic_ns) except -1:
+        """The time when the system's clocks read so; how `__call__` tells it."""
+        cdef int64_t elapsed_us = (monotonic_ns - self._monotonic_ns) // 1000
+        if elapsed_us > 0:
+            self._monotonic_ns += 1000 * elapsed_us  # what is left counts next time, however often one asks
+            wall_us = max(wall_us, self._now_us + min(elapsed_us, INT64_MAX - self._now_us))
+        self._now_us = max(self._now_us, wall_us)
+        return self._now_us
+
+    def advance_to(self, int64_t at_us):
+        """Take a time that somebody vouches for as seen; returns the time now, which is not earlier."""
+        self._now_us = max(self._now_us, at_us)
+        return self()
+
+
+@cython.final
+@cython.freelist(256)
+cdef class NewJob:
+    """One job to be stored: `JobSpec` with its defaults filled and its arguments checked."""
+
+    def __init__(self, str kind not None, bytes payload not None, uint8_t priority, not_before, str idempotency_key,
+                 max_attempts):
+        self.kind = kind
+        self.payload = payload
+        self.priority = priority
+        self.not_before_us = -1 if not_before is None else not_before
+        self.idempotency_key = idempotency_key
+        self.attempts_ceiling = -1 if max_attempts is None else max_attempts
+
+    @property
+    def not_before(self):
+        """The time before which it is not leased, or None."""
+        return int_or_none(self.not_before_us)
+
+    @property
+    def max_attempts(self):
+        """Its own ceiling, or None."""
+        return int_or_none(self.attempts_ceiling)
+
+
+@cython.final
+@cython.freelist(256)
+@cython.no_gc
+cdef class Token:
+    """A lease as the seam sees it. `scope` is None when only the id is known."""
+
+    def __init__(self, bytes scope, bytes job_id not None, str worker_id not None, uint64_t lease_generation):
+        if scope is not None and PyBytes_GET_SIZE(scope) != SCOPE_BYTES or PyBytes_GET_SIZE(job_id) != JOB_ID_BYTES:
+            raise ValueError(f"a token has a scope of {SCOPE_BYTES} bytes and an id of {JOB_ID_BYTES}")
+        self._scope = scope
+        self._job_id = job_id
+        self._worker_id = worker_id
+        self.scope_key = NULL
+        if scope is not None:
+            self.scope_key = PyBytes_AS_STRING(scope)
+        self.id_bytes = PyBytes_AS_STRING(job_id)
+        self.worker = utf8_of("worker_id", worker_id)
+        self.lease_generation = lease_generation
+
+    @property
+    def scope(self):
+        """The key of the job's scope, or None."""
+        return None if self.scope_key == NULL else PyBytes_FromStringAndSize(self.scope_key, SCOPE_BYTES)
+
+    @property
+    def job_id(self):
+        """The 16 bytes of the job's id."""
+        return PyBytes_FromStringAndSize(self.id_bytes, JOB_ID_BYTES)
+
+    @property
+    def worker_id(self):
+        """Who presents it."""
+        return text_or_none(self.worker)
+
+
+# Each as the function of the same name in telha_queue/arguments.py.
+
+def scope_key(scope):
+    return (<object>scope).key if type(scope) is _loaded_scope() else _checks().scope_key(scope)
+
+
+def worker(worker_id):
+    return worker_id if is_plain_text(worker_id, MAX_WORKER_ID_BYTES) else _checks().worker(worker_id)
+
+
+def new_job(
+    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, int64_t max_payload_bytes, now_us
+):
+    job = _plain_job(
+        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, max_payload_bytes
+    )
+    if job is not None:
+        return job
+    return _checks().new_job(
+        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, max_payload_bytes, now_us
+    )
+
+
+def new_jobs(specs, int64_t max_payload_bytes, now_us, bint atomic):
+    cdef list jobs = []
+    cdef int64_t left_bytes = MAX_BATCH_BYTES
+    cdef tuple spec
+    if (type(specs) is list or type(specs) is tuple) and len(specs) <= MAX_BATCH_JOBS:
+        specs = list(specs)  # nobody else can change this one, and generators are left to the other way
+        for item in specs:
+            if type(item) is not _loaded_spec():
+                break
+            spec = <tuple>item
+            job = _plain_job(spec[0], spec[1], spec[2], spec[3], spec[4], spec[5], spec[6], max_payload_bytes)
+            if job is None:
+                break
+            left_bytes -= PyBytes_GET_SIZE((<NewJob>job).payload)
+            jobs.append(job)
+        else:
+            if left_bytes >= 0:
+                return jobs
+    return _checks().new_jobs(specs, max_payload_bytes, now_us, atomic)
+
+
+def token(lease):
+    return _plain_token(<JobRecord>lease) if _is_lease(lease) else _checks().token(lease)
+
+
+def tokens(leases):
+    cdef list checked = []
+    if (type(leases) is list or type(leases) is tuple) and len(leases) <= MAX_BATCH_JOBS:
+        leases = list(leases)
+        for lease in leases:
+            if not _is_lease(lease):
+                break
+            checked.append(_plain_token(<JobRecord>lease))
+        else:
+            return checked
+    return _checks().tokens(leases)
+
+
+# What the above are made of.
+
+cdef NewJob _plain_job(
+    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, int64_t max_payload_bytes
+):
+    """The job, or None for arguments that have to be looked at more closely."""
+    cdef NewJob job
+    if (
+        not_before is not None
+        or delay_secs is not None
+        or not is_plain_text(kind, kMaxKindBytes)
+        or not is_plain_bytes(payload, max_payload_bytes)
+        or not is_plain_int(priority, 0, 255)
+        or (idempotency_key is not None and not is_plain_text(idempotency_key, MAX_IDEMPOTENCY_KEY_BYTES))
+        or (max_attempts is not None and not is_plain_int(max_attempts, 1, UINT32_MAX))
+    ):
+        return None
+    job = NewJob.__new__(NewJob)
+    job.kind = kind
+    job.payload = payload
+    job.priority = priority
+    job.not_before_us = -1
+    job.idempotency_key = idempotency_key
+    job.attempts_ceiling = -1 if max_attempts is None else max_attempts
+    return job
+
+
+cdef bint _is_lease(lease):
+    """Whether it is a record that holds a lease."""
+    return type(lease) is JobRecord and not (<JobRecord>lease)._row.is_null() \
+        and key_state((<JobRecord>lease)._row.key()) == LEASED
+
+
+cdef Token _plain_token(JobRecord lease):
+    cdef Token token = Token.__new__(Token)
+    token._row = lease._row
+    token.scope_key = lease._row.key()
+    token.id_bytes = lease._row.job_id()
+    read_holder(lease._row.value(), &token.worker, &token.lease_generation)
+    return token
+
+
+cdef object _scope = None
+cdef object _spec = None
+cdef object _arguments = None
+
+
+cdef inline object _loaded_scope():
+    return _scope if _scope is not None else _load().Scope
+
+
+cdef inline object _loaded_spec():
+    return _spec if _spec is not None else _load().JobSpec
+
+
+cdef inline object _checks():
+    return _arguments if _arguments is not None else _load()
+
+
+cdef object _load():
+    """telha_queue.arguments, which is built on this module and therefore loaded after it."""
+    global _scope, _spec, _arguments
+    from telha_queue import arguments
+
+    _scope, _spec, _arguments = arguments.Scope, arguments.JobSpec, arguments
+    return arguments

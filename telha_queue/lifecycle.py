@@ -1,0 +1,119 @@
+"""A queue's life: what it is built of, how it is opened and closed, and what runs beside it."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from telha_queue import arguments as check
+from telha_queue.clock import Clock, ForkedClock, GuardedClock
+from telha_queue.config import QueueConfig
+from telha_queue.engine import Engine
+from telha_queue.errors import StorageError
+from telha_queue.process import unwatch, watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    from telha_queue.job import ReapReport
+    from telha_queue.reaper import Reaper
+
+
+class OpenQueue:
+    """What a `Queue` is besides its verbs."""
+
+    if TYPE_CHECKING:
+
+        def reap_expired(self, now_us: int | None = None) -> ReapReport:
+            """One of the verbs: what the reaper runs."""
+
+    def __init__(self, engine: Engine, config: QueueConfig | None = None, clock: Clock | None = None) -> None:
+        """Wrap an engine that is already open; most programs use `Queue.open`."""
+        check.wiring(engine, config, clock)
+        self._engine = engine
+        self._config = config if config is not None else QueueConfig()
+        self._now_us = GuardedClock(clock, start_us=engine.last_seen_us())
+        self._max_payload_bytes = self._config.max_payload_bytes
+        self._lease_ttl_us = round(self._config.lease_ttl_secs * 1_000_000)
+        self._named: set[bytes] = set()
+        self._reaper: Reaper | None = None
+        self._reaper_lock = threading.RLock()  # a signal handler may close the queue while its thread is at it
+        subscribe = getattr(clock, "subscribe", None)
+        if subscribe is not None:
+            subscribe(engine.wake)
+        watch(self)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        config: QueueConfig | None = None,
+        clock: Clock | None = None,
+        *,
+        create: bool = True,
+    ) -> Self:
+        """Open the queue in a directory, creating both when they are missing and `create` is true.
+
+        Without a config, defaults and TELHA_JOBS_* variables apply. Raises StoreLocked when another owner has the
+        directory open, InvalidPath when it cannot be a queue, ConfigError, CorruptionError.
+        """
+        from telha_queue.engines.rocks import RocksEngine  # the import that loads RocksDB
+
+        check.wiring(None, config, clock)  # before a directory is made and owned
+        settings = QueueConfig.from_env() if config is None else config
+        return cls(RocksEngine.open(path, settings, create=create), settings, clock)
+
+    @property
+    def config(self) -> QueueConfig:
+        """The settings this queue was opened with."""
+        return self._config
+
+    def start_reaper(self) -> Reaper:
+        """Run `reap_expired` every `reaper_interval_secs` in a thread until the queue is closed.
+
+        Calling it again returns the reaper that runs.
+        """
+        from telha_queue.reaper import Reaper  # and with it logging, which takes long to import
+
+        started = Reaper(self, self._config.reaper_interval_secs)
+        with self._reaper_lock:
+            if self._reaper is not None:
+                return self._reaper
+            self._reaper = started
+            try:
+                started.start()
+            except BaseException:  # there may be no room for another thread
+                self._reaper = None
+                raise
+            return started
+
+    def close(self) -> None:
+        """Wake waiters, wait for calls under way, stop the reaper, release the directory. Again: does nothing."""
+        with self._reaper_lock:
+            reaper, self._reaper = self._reaper, None
+        if reaper is not None:
+            reaper.stop()
+        self._engine.close()
+        unwatch(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        try:
+            self.close()
+        except StorageError:
+            if kind is None:  # else the block's own error is the one that tells what went wrong
+                raise
+
+    def _keep_name(self, key: bytes, name: str) -> None:
+        """Have the store know a name before the first job that this queue enqueues with it."""
+        self._engine.name_scope(key, name)
+        self._named.add(key)
+
+    def abandon(self) -> None:
+        """In a forked child: refuse every call, and touch no lock that a thread of the parent may hold. Internal."""
+        self._now_us = ForkedClock()
+        self._reaper_lock = threading.RLock()
+        self._reaper = None
