@@ -14,12 +14,9 @@ from arguments cimport bytes_of, error, read_command, read_policy, require_lengt
 from record cimport Bytes, View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
 from row cimport Row, row_of
 from transitions cimport APPLIED, Command, Policy
-from values cimport append_array_header, append_events, append_value
-from values cimport bytes_or_none, int_or_none, read_values, text_or_none
+from values cimport append_record, bytes_or_none, int_or_none, read_values, text_or_none
 
 cdef enum:
-    EVENTS_AT = 14
-    FIELDS = 21
     EVENT_FIELDS = 5
 
 
@@ -285,18 +282,8 @@ def encode_record(fields):
     cdef string out
     cdef View view
     cdef const char* why = NULL
-    row = tuple(fields)
-    if len(row) != FIELDS + 1:
-        raise error("InvalidType", "a record is encoded from RecordFields")
     out.push_back(1)
-    append_array_header(&out, len(row[FIELDS]) + FIELDS)
-    for field in row[:EVENTS_AT]:
-        append_value(&out, field, 1)
-    append_events(&out, row[EVENTS_AT])
-    for field in row[EVENTS_AT + 1:FIELDS]:
-        append_value(&out, field, 1)
-    for field in row[FIELDS]:
-        append_value(&out, field, 1)
+    append_record(&out, tuple(fields))
     if decode(out.data(), out.size(), &view, &why) != kOk:
         raise error("InvalidArgument", f"not a record: {(<bytes>why).decode()}")
     return PyBytes_FromStringAndSize(out.data(), <Py_ssize_t>out.size())

@@ -11,34 +11,26 @@ from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from announce cimport ready_ticket, wait_ready, wake_all
 from browse cimport ANY_STATE, STATES, Page, count_jobs, list_jobs
 from built cimport how_built
-from convert cimport (
-    bytes_of,
-    bytes_or_null,
-    command_of,
-    read_config,
-    read_kinds,
-    read_new_job,
-    read_token,
-    text_bytes,
-)
+from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
+from convert cimport bytes_of, bytes_or_null, command_of, read_config, read_kinds, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
-from enqueue cimport enqueue
 from faults cimport error_of, forked, lock_error, open_error, raise_for
 from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
-from lease cimport complete_and_lease, due_after, lease
+from lease cimport due_after
 from lookup cimport read_job, read_payload
+from memory cimport Kinds
 from meta cimport restore
-from move cimport Move, move_jobs
+from move cimport Move
 from names cimport find_scopes, name_scope
+from outcome cimport Fault, List, Outcome, ScopeName
 from reap cimport Reaped, reap
 from record cimport Bytes
-from results cimport counts_of, report_of, scopes_of
+from results cimport counts_of, outcomes_of, record_of, records_of, refusal_of, report_of, scopes_of
 from rocksdb cimport PinnableSlice
-from scan cimport Wanted, next_by_scan
 from row cimport Row
-from store cimport Fault, Kinds, List, Outcome, ScopeName, Visit, close_all_stores, is_child, watch
+from scan cimport Wanted, next_by_scan
 from store cimport Store as CoreStore
-from telha_queue._codec cimport JobRecord
+from store cimport Visit, close_all_stores, is_child, watch
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 
@@ -102,8 +94,8 @@ cdef class Store:
         cdef CoreJob c_job
         cdef List[Outcome] out
         read_new_job(job, &c_job)
-        self._enqueue(scope, &c_job, 1, True, now_us, &out)
-        return self._record(out.at(0).row)
+        call_enqueue(self._c, scope, &c_job, 1, True, now_us, &out)
+        return record_of(out.at(0).row, self)
 
     def enqueue_many(self, bytes scope not None, jobs not None, bint atomic, int64_t now_us):
         cdef List[CoreJob] c_jobs
@@ -111,22 +103,16 @@ cdef class Store:
         c_jobs.reserve(len(jobs))
         for job in jobs:
             read_new_job(job, c_jobs.add())
-        self._enqueue(scope, c_jobs.at(0), c_jobs.size(), atomic, now_us, &out)
-        return self._outcomes(&out, None)
-
-    cdef int _enqueue(
-        self, bytes scope, const CoreJob* jobs, size_t n, bint atomic, int64_t now_us, List[Outcome]* out
-    ) except -1:
-        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
-        cdef Fault fault
-        with nogil:
-            fault = enqueue(self._c, c_scope, jobs, n, atomic, now_us, out)
-        return raise_for(&fault)
+        call_enqueue(self._c, scope, c_jobs.at(0), c_jobs.size(), atomic, now_us, &out)
+        return outcomes_of(&out, None, self)
 
     def lease_next(self, bytes scope, tuple kinds, str worker_id not None, int64_t ttl_us, int64_t now_us):
+        cdef Command command = command_of(LEASE)
         cdef List[Outcome] out
-        self._lease(scope, 1, 0, kinds, worker_id, ttl_us, now_us, &out)
-        return self._record(out.at(0).row) if out.size() > 0 else None
+        command.worker_id = text_bytes(worker_id)
+        command.ttl_us = ttl_us
+        call_lease(self._c, scope, 1, 0, kinds, &command, now_us, &out)
+        return record_of(out.at(0).row, self) if out.size() > 0 else None
 
     def lease_many(
         self,
@@ -138,56 +124,26 @@ cdef class Store:
         int64_t ttl_us,
         int64_t now_us,
     ):
-        cdef List[Outcome] out
-        self._lease(scope, n, max_bytes, kinds, worker_id, ttl_us, now_us, &out)
-        return self._records(&out)
-
-    cdef int _lease(
-        self,
-        bytes scope,
-        size_t n,
-        int64_t max_bytes,
-        tuple kinds,
-        str worker_id,
-        int64_t ttl_us,
-        int64_t now_us,
-        List[Outcome]* out,
-    ) except -1:
-        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
-        cdef Kinds c_kinds
-        cdef Wanted wanted
         cdef Command command = command_of(LEASE)
-        cdef Fault fault
-        read_kinds(kinds, &c_kinds)
-        wanted.kinds = &c_kinds
-        wanted.now_us = now_us
+        cdef List[Outcome] out
         command.worker_id = text_bytes(worker_id)
         command.ttl_us = ttl_us
-        with nogil:
-            fault = lease(self._c, c_scope, wanted, n, max_bytes, &command, out)
-        return raise_for(&fault)
+        call_lease(self._c, scope, n, max_bytes, kinds, &command, now_us, &out)
+        return records_of(&out, self)
 
     def complete_and_lease(self, Token token not None, tuple kinds, int64_t ttl_us, int64_t now_us):
-        cdef Kinds c_kinds
-        cdef Wanted wanted
         cdef Move move
         cdef Command command = command_of(LEASE)
         cdef Outcome completed
         cdef List[Outcome] out
-        cdef Fault fault
-        read_kinds(kinds, &c_kinds)
-        wanted.kinds = &c_kinds
-        wanted.now_us = now_us
         move.command = command_of(COMPLETE)
         read_token(token, &move)
         command.worker_id = token.worker
         command.ttl_us = ttl_us
-        with nogil:
-            fault = complete_and_lease(self._c, &move, wanted, &command, &completed, &out)
-        raise_for(&fault)
+        call_complete_and_lease(self._c, &move, kinds, &command, now_us, &completed, &out)
         if not completed.fault.ok():
-            raise self._error(&completed, token)
-        return self._record(out.at(0).row) if out.size() > 0 else None
+            raise refusal_of(&completed, token)
+        return record_of(out.at(0).row, self) if out.size() > 0 else None
 
     def next_by_scan(self, bytes scope not None, tuple kinds, int64_t now_us):
         """The job that a lease has to take, by the plain scan that defines it. For tests."""
@@ -199,7 +155,7 @@ cdef class Store:
         with nogil:
             fault = next_by_scan(self._c, c_scope, &c_kinds, now_us, &found)
         raise_for(&fault)
-        return None if found.is_null() else self._record(found)
+        return None if found.is_null() else record_of(found, self)
 
     def extend(self, Token token not None, int64_t ttl_us, int64_t now_us):
         cdef Command command = command_of(EXTEND)
@@ -260,12 +216,12 @@ cdef class Store:
             if details is not None:
                 moves.at(i).command.detail = text_bytes(details[i])
             read_token(held[i], moves.at(i))
-        self._move(moves.at(0), moves.size(), atomic, now_us, &out)
+        call_moves(self._c, moves.at(0), moves.size(), atomic, now_us, &out)
         if atomic:
             for i in range(moves.size()):
                 if not out.at(i).fault.ok():
-                    raise self._error(out.at(i), held[i])
-        return self._outcomes(&out, held)
+                    raise refusal_of(out.at(i), held[i])
+        return outcomes_of(&out, held, self)
 
     cdef object _fenced(self, Token token, const Command* command, int64_t now_us):
         cdef Move move
@@ -283,21 +239,11 @@ cdef class Store:
 
     cdef object _move_one(self, const Move* move, int64_t now_us):
         cdef List[Outcome] out
-        self._move(move, 1, True, now_us, &out)
-        if not out.at(0).fault.ok():
-            raise error_of(
-                &out.at(0).fault,
-                PyBytes_FromStringAndSize(move.job_id, JOB_ID_BYTES),
-                move.command.lease_generation,
-            )
-        return self._record(out.at(0).row)
-
-    cdef int _move(self, const Move* moves, size_t n, bint atomic, int64_t now_us, List[Outcome]* out) except -1:
-        cdef Fault fault
-        with nogil:
-            fault = move_jobs(self._c, moves, n, atomic, now_us, out)
-        raise_for(&fault)
-        return 0
+        call_moves(self._c, move, 1, False, now_us, &out)
+        if out.at(0).fault.ok():
+            return record_of(out.at(0).row, self)
+        job_id = PyBytes_FromStringAndSize(move.job_id, JOB_ID_BYTES)
+        raise error_of(&out.at(0).fault, job_id, move.command.lease_generation)
 
     def get(self, bytes scope not None, bytes job_id not None):
         return self._find(scope, job_id)
@@ -314,7 +260,7 @@ cdef class Store:
             fault = read_job(self._c, c_scope, c_job_id, &row)
         if not fault.ok():
             raise error_of(&fault, job_id, 0)
-        return self._record(row)
+        return record_of(row, self)
 
     def load_payload(self, bytes job_id not None):
         cdef const char* c_job_id = bytes_or_null(job_id, JOB_ID_BYTES)
@@ -341,7 +287,7 @@ cdef class Store:
         with nogil:
             fault = list_jobs(self._c, &page, &out)
         raise_for(&fault)
-        return self._records(&out)
+        return records_of(&out, self)
 
     def counts(self, bytes scope):
         cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
@@ -372,7 +318,7 @@ cdef class Store:
         with nogil:
             fault = reap(self._c, now_us, &counts, &dead)
         raise_for(&fault)
-        return report_of(&counts, [self._record(dead.at(i)[0]) for i in range(dead.size())])
+        return report_of(&counts, [record_of(dead.at(i)[0], self) for i in range(dead.size())])
 
     def ready_ticket(self, bytes scope):
         cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
@@ -431,32 +377,6 @@ cdef class Store:
         with nogil:
             fault = self._c.close()
         raise_for(&fault)
-
-    cdef JobRecord _record(self, const Row& row):
-        cdef JobRecord record = JobRecord.__new__(JobRecord)
-        record._row = row
-        record._source = self
-        return record
-
-    cdef list _outcomes(self, List[Outcome]* out, list tokens):
-        """One record or error each. `tokens` has who asked for what, or is None."""
-        cdef list outcomes = []
-        cdef size_t i
-        for i in range(out.size()):
-            if out.at(i).fault.ok():
-                outcomes.append(self._record(out.at(i).row))
-            else:
-                outcomes.append(self._error(out.at(i), None if tokens is None else tokens[i]))
-        return outcomes
-
-    cdef object _error(self, Outcome* outcome, Token token):
-        if token is None:
-            return error_of(&outcome.fault, None, 0)
-        return error_of(&outcome.fault, token.job_id, token.lease_generation)
-
-    cdef list _records(self, List[Outcome]* out):
-        cdef size_t i
-        return [self._record(out.at(i).row) for i in range(out.size())]
 
 
 @atexit.register

@@ -131,7 +131,7 @@ cdef class Token:
         return text_or_none(self.worker)
 
 
-# Each as the function of the same name in telha_queue/arguments.py.
+# Each as the function of the same name in telha_queue/arguments.py or telha_queue/many.py.
 
 def scope_key(scope):
     return (<object>scope).key if type(scope) is _loaded_scope() else _checks().scope_key(scope)
@@ -172,7 +172,7 @@ def new_jobs(specs, int64_t max_payload_bytes, now_us, bint atomic):
         else:
             if left_bytes >= 0:
                 return jobs
-    return _checks().new_jobs(specs, max_payload_bytes, now_us, atomic)
+    return _many().new_jobs(specs, max_payload_bytes, now_us, atomic)
 
 
 def token(lease):
@@ -189,7 +189,7 @@ def tokens(leases):
             checked.append(_plain_token(<JobRecord>lease))
         else:
             return checked
-    return _checks().tokens(leases)
+    return _many().tokens(leases)
 
 
 # What the above are made of.
@@ -234,27 +234,38 @@ cdef Token _plain_token(JobRecord lease):
     return token
 
 
+# Modules that are built on this one, and therefore loaded after it.
+cdef object _arguments = None
 cdef object _scope = None
 cdef object _spec = None
-cdef object _arguments = None
-
-
-cdef inline object _loaded_scope():
-    return _scope if _scope is not None else _load().Scope
-
-
-cdef inline object _loaded_spec():
-    return _spec if _spec is not None else _load().JobSpec
 
 
 cdef inline object _checks():
     return _arguments if _arguments is not None else _load()
 
 
-cdef object _load():
-    """telha_queue.arguments, which is built on this module and therefore loaded after it."""
-    global _scope, _spec, _arguments
-    from telha_queue import arguments
+cdef inline object _loaded_scope():
+    if _scope is None:
+        _load()
+    return _scope
 
-    _scope, _spec, _arguments = arguments.Scope, arguments.JobSpec, arguments
+
+cdef inline object _loaded_spec():
+    if _spec is None:
+        _load()
+    return _spec
+
+
+cdef object _many():
+    from telha_queue import many
+
+    return many
+
+
+cdef object _load():
+    global _arguments, _scope, _spec
+    from telha_queue import arguments
+    from telha_queue.job import JobSpec
+
+    _arguments, _scope, _spec = arguments, arguments.Scope, JobSpec
     return arguments

@@ -8,10 +8,12 @@ from libc.string cimport memcmp
 from libcpp.vector cimport vector
 
 from keys cimport LEASED, PENDING, SCOPE_BYTES, key_state
+from memory cimport Kinds, Lock, Waiter, Window, WindowPtr
+from outcome cimport Fault, Outcome
 from record cimport Bytes, kind_of
 from row cimport Row
 from scan cimport is_wanted
-from store cimport Fault, Kinds, Lock, Outcome, Store, Visit, Waiter, Window, WindowPtr
+from store cimport Store, Visit
 
 
 cdef inline void tell_moved(Store* store, const Outcome* moved) noexcept nogil:

@@ -4,10 +4,12 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from keys cimport KEY_BYTES, SCOPE_BYTES, STATE_PREFIX_BYTES, key_state, state_prefix
+from memory cimport Kinds
+from outcome cimport Fault, List, Outcome
 from record cimport View
 from row cimport row_of
 from scan cimport has_job_key, is_wanted, view_at
-from store cimport Cursor, Fault, Kinds, List, Outcome, Store, Visit, bytes_of
+from store cimport Cursor, Store, Visit, bytes_of
 
 cdef enum:
     STATES = 5

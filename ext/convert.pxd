@@ -6,9 +6,10 @@ Everything is borrowed: the caller holds the Python objects for as long as the v
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from enqueue cimport NewJob as CoreJob
+from memory cimport Kinds, kMaxKinds
 from move cimport Move
 from record cimport Bytes
-from store cimport Durability, Kinds, Settings, kMaxKinds
+from store cimport Durability, Settings
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport Command, Verb
 

@@ -56,6 +56,13 @@ class Database {
   rocksdb::DB* db() const noexcept { return db_.get(); }
   rocksdb::ColumnFamilyHandle* family(Family family) const noexcept { return handles_[static_cast<size_t>(family)]; }
 
+  rocksdb::ColumnFamilyHandle* family_by_id(uint32_t id) const noexcept {
+    for (auto* handle : handles_) {
+      if (handle->GetID() == id) return handle;
+    }
+    return nullptr;
+  }
+
  private:
   static constexpr std::array<const char*, kFamilies> kNames = {"default", "jobs", "ids", "idempotency", "payloads"};
   static constexpr int kCacheShardBits = 2;  // few threads, and blocks that are large beside a small cache

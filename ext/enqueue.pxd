@@ -7,29 +7,22 @@ from announce cimport tell_new
 from batch cimport put_new_job
 from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, make_job_id
 from lookup cimport find_row, get
-from record cimport Bytes, NewEvent, View, is_nil, nil, text
-from rocksdb cimport PinnableSlice, WriteBatch
-from row cimport Row, encode_row
-from store cimport (
+from memory cimport JobId, Lock, id_of_text
+from outcome cimport (
     CODE_CORRUPT,
     CODE_NOT_FOUND,
     CODE_UNSUPPORTED_VERSION,
-    IDEMPOTENCY,
     Fault,
-    JobId,
     List,
-    Lock,
     Outcome,
-    Store,
-    Visit,
     append_text,
     fault_corrupt,
-    fresh_batch,
-    id_of_text,
     set_text,
-    slice_of,
-    view_row,
 )
+from record cimport Bytes, NewEvent, View, is_nil, nil, text
+from rocksdb cimport PinnableSlice, WriteBatch
+from row cimport Row, encode_row
+from store cimport IDEMPOTENCY, Store, Visit, fresh_batch, slice_of, view_row
 
 
 cdef enum:

@@ -2,8 +2,7 @@
 
 from libc.errno cimport EAGAIN, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC
 from libc.stdint cimport uint64_t
-
-from store cimport (
+from outcome cimport (
     CODE_CLOSED,
     CODE_CORRUPT,
     CODE_FAILED,

@@ -9,41 +9,16 @@ from libc.stdint cimport INT64_MAX, int64_t
 from announce cimport tell_moved
 from keys cimport JOB_ID_AT, LEASED
 from lookup cimport find_claimed, get_job
+from memory cimport CLAIM_LEASE, CLAIM_OTHER, Claim, JobId, Lock, ReadyJob, Taken, Window
 from move cimport Move, find_leased
+from outcome cimport CODE_NOT_FOUND, Fault, List, Outcome
 from record cimport View
 from rocksdb cimport WriteBatch
 from row cimport Row
 from scan cimport Wanted, fill_window, is_gated
-from store cimport (
-    CLAIM_LEASE,
-    CLAIM_OTHER,
-    CODE_NOT_FOUND,
-    Claim,
-    Fault,
-    JobId,
-    List,
-    Lock,
-    Outcome,
-    ReadyJob,
-    Store,
-    Visit,
-    Window,
-    fresh_batch,
-    view_row,
-)
+from store cimport Store, Visit, fresh_batch, view_row
 from transit cimport transit, transit_viewed
 from transitions cimport Command
-
-
-cdef extern from "taken.hpp" namespace "telha" nogil:
-    cdef cppclass Taken:
-        Taken() noexcept
-        List[ReadyJob] picked
-        size_t done
-        List[Outcome] left
-        int64_t room_bytes
-        bint is_full
-        bint is_blocked
 
 
 cdef inline Fault lease(

@@ -16,27 +16,12 @@ from keys cimport (
     get_be64,
     patch_state,
 )
+from memory cimport JobId, Lock
+from outcome cimport CODE_NOT_FOUND, Fault, List, fault_corrupt, fault_of, fault_read
 from record cimport View
 from rocksdb cimport PinnableSlice, ReadOptions, Slice, Status
 from row cimport Row, row_of
-from store cimport (
-    CODE_NOT_FOUND,
-    IDS,
-    JOBS,
-    PAYLOADS,
-    Family,
-    Fault,
-    JobId,
-    List,
-    Lock,
-    Store,
-    Visit,
-    bytes_of,
-    fault_corrupt,
-    fault_of,
-    fault_read,
-    view_row,
-)
+from store cimport IDS, JOBS, PAYLOADS, Family, Store, Visit, bytes_of, view_row
 
 cdef enum:
     ID_ROW_BYTES = SCOPE_BYTES + 1 + 8

@@ -6,19 +6,9 @@ from libcpp.memory cimport unique_ptr
 
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES, get_be64
 from lookup cimport ID_ROW_BYTES, get
+from outcome cimport CODE_NOT_FOUND, CODE_UNSUPPORTED_VERSION, Fault, fault_corrupt, fault_of, fault_read
 from rocksdb cimport Iterator, PinnableSlice, ReadOptions, Slice, WriteBatch
-from store cimport (
-    CODE_NOT_FOUND,
-    CODE_UNSUPPORTED_VERSION,
-    IDS,
-    META,
-    Fault,
-    Store,
-    Visit,
-    fault_corrupt,
-    fault_of,
-    fault_read,
-)
+from store cimport IDS, META, Store, Visit
 
 
 cdef inline Fault restore(Store* store) noexcept nogil:

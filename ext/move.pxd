@@ -9,20 +9,11 @@ from libc.string cimport memcmp
 from announce cimport tell_moved
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
 from lookup cimport find_claimed
+from memory cimport JobId, Lock
+from outcome cimport CODE_NOT_FOUND, Fault, List, Outcome, fault_of
 from rocksdb cimport WriteBatch
 from row cimport Row
-from store cimport (
-    CODE_NOT_FOUND,
-    Fault,
-    JobId,
-    List,
-    Lock,
-    Outcome,
-    Store,
-    Visit,
-    fault_of,
-    fresh_batch,
-)
+from store cimport Store, Visit, fresh_batch
 from transit cimport transit
 from transitions cimport RETRY, Command
 

@@ -5,10 +5,11 @@ from libcpp.string cimport string
 
 from keys cimport SCOPE_BYTES
 from lookup cimport get
+from outcome cimport CODE_NOT_FOUND, Fault, List, ScopeName, set_text
 from record cimport Bytes, same
 from rocksdb cimport PinnableSlice, Slice, WriteBatch
 from scan cimport list_scopes
-from store cimport CODE_NOT_FOUND, META, Fault, List, ScopeName, Store, Visit, set_text
+from store cimport META, Store, Visit
 
 cdef enum:
     NAME_AT = 6

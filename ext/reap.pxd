@@ -6,26 +6,13 @@ from libcpp.string cimport string
 from announce cimport tell_moved
 from keys cimport DEAD, JOB_ID_AT, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
 from lookup cimport get_job
+from memory cimport JobId, Lock
+from outcome cimport CODE_INVALID_TRANSITION, CODE_NOT_FOUND, Fault, List, Outcome, set_text, sort_unique
 from record cimport View
 from rocksdb cimport WriteBatch
 from row cimport Row
 from scan cimport has_job_key, list_scopes, view_at
-from store cimport (
-    CODE_INVALID_TRANSITION,
-    CODE_NOT_FOUND,
-    Cursor,
-    Fault,
-    JobId,
-    List,
-    Lock,
-    Outcome,
-    Store,
-    Visit,
-    fresh_batch,
-    set_text,
-    sort_unique,
-    view_row,
-)
+from store cimport Cursor, Store, Visit, fresh_batch, view_row
 from transit cimport transit_viewed
 from transitions cimport REAP, Command
 

@@ -12,10 +12,12 @@ from libc.string cimport memcmp, memcpy
 from libcpp.string cimport string
 
 from keys cimport KEY_BYTES, PENDING, PRIORITY_AT, SCOPE_BYTES, STATE_PREFIX_BYTES, state_prefix
+from memory cimport Kinds, Window
+from outcome cimport Fault, List, set_text
 from record cimport Bytes, View
 from rocksdb cimport Slice
 from row cimport Row, row_of
-from store cimport Cursor, Fault, Kinds, List, Store, Visit, Window, bytes_of, set_text, view_row
+from store cimport Cursor, Store, Visit, bytes_of, view_row
 
 cdef enum:
     ORDER_BYTES = KEY_BYTES - PRIORITY_AT

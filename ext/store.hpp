@@ -18,12 +18,14 @@
 #include "due.hpp"
 #include "fault.hpp"
 #include "fork.hpp"
+#include "group_commit.hpp"
 #include "known_scopes.hpp"
 #include "leased.hpp"
 #include "owner_lock.hpp"
 #include "registry.hpp"
 #include "rows.hpp"
 #include "settings.hpp"
+#include "turns.hpp"
 #include "waiters.hpp"
 #include "windows.hpp"
 
@@ -90,15 +92,23 @@ class Store {
     return Fault::read(std::move(status));
   }
 
+  // Around a verb that writes, unless it waits for an fsync, which threads share by waiting together.
+  void take_turn() noexcept {
+    if (settings.durability != Durability::kSync && !fork::is_child()) turns_.take();
+  }
+  void give_turn_back() noexcept {
+    if (settings.durability != Durability::kSync && !fork::is_child()) turns_.give_back();
+  }
+
   bool is_open() const noexcept { return phase_.load() == Phase::kOpen; }
 
   // Makes one batch durable as the settings say. After a failed write every later one is refused with the first cause:
   // the log's tail is then in doubt, and RocksDB with assertions may abort when it is synced or appended to again.
   Fault commit(rocksdb::WriteBatch* batch) noexcept {
     if (has_failed_.load(std::memory_order_acquire)) return failed();
-    rocksdb::WriteOptions options;
-    options.sync = settings.durability == Durability::kSync;
-    rocksdb::Status status = database.db()->Write(options, batch);
+    rocksdb::Status status = settings.durability == Durability::kSync
+                                 ? group_commit_.write(database, batch)
+                                 : database.db()->Write(rocksdb::WriteOptions(), batch);
     if (!status.ok()) {
       remember_failure(status);
       return Fault::write(std::move(status));
@@ -206,6 +216,8 @@ class Store {
     (void)database.db()->Put(options, database.family(Family::kMeta), "clock", rocksdb::Slice(bytes, sizeof bytes));
   }
 
+  Turns turns_;
+  GroupCommit group_commit_;
   std::atomic<Phase> phase_{Phase::kNew};
   std::atomic<int64_t> visits_{0};
   std::condition_variable left_;  // the last visit under a closing store, or the store itself, is gone

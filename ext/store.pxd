@@ -2,66 +2,13 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
-from libcpp.vector cimport vector
 
+from memory cimport Claims, DueHeap, KnownScopes, LeasedRows, Mutex, Waiters, Windows
+from outcome cimport CODE_UNSUPPORTED_VERSION, Fault, fault_corrupt
 from record cimport Bytes, View, decode, kOk, kUnsupportedVersion, matches_key
 from rocksdb cimport DB, ColumnFamilyHandle, Slice, Status, WriteBatch
 from row cimport Row
 from transitions cimport Policy
-
-cdef extern from "fault.hpp" namespace "telha" nogil:
-    cdef enum Code "telha::Code":
-        CODE_OK "telha::Code::kOk"
-        CODE_NOT_FOUND "telha::Code::kNotFound"
-        CODE_LEASE_CONFLICT "telha::Code::kLeaseConflict"
-        CODE_INVALID_TRANSITION "telha::Code::kInvalidTransition"
-        CODE_CORRUPT "telha::Code::kCorrupt"
-        CODE_UNSUPPORTED_VERSION "telha::Code::kUnsupportedVersion"
-        CODE_CLOSED "telha::Code::kClosed"
-        CODE_FORKED "telha::Code::kForked"
-        CODE_FAILED "telha::Code::kFailed"
-        CODE_STORAGE "telha::Code::kStorage"
-
-    cdef cppclass Fault:
-        Fault() noexcept
-        Code code
-        bint outcome_unknown
-        uint8_t state
-        uint64_t held
-        const char* why
-        Status status() noexcept
-        bint ok() noexcept
-
-    Fault fault_of "telha::Fault::of"(Code code) noexcept
-    Fault fault_read "telha::Fault::read"(Status status) noexcept
-    Fault fault_refused "telha::Fault::refused"(Code code, uint64_t held, uint8_t state) noexcept
-    Fault fault_corrupt "telha::Fault::corrupt"(const char* why) noexcept
-
-cdef extern from "rows.hpp" namespace "telha" nogil:
-    cdef cppclass Outcome:
-        Fault fault
-        Row row
-        int64_t due_us
-        bint is_written
-
-    cdef cppclass ScopeName:
-        string scope
-        string name
-
-    cdef cppclass List[Item]:
-        size_t size() noexcept
-        Item* at(size_t index) noexcept
-        Item* add() noexcept
-        void resize(size_t size) noexcept
-        void reserve(size_t size) noexcept
-        void remove_last() noexcept
-        void clear() noexcept
-        vector[Item]& items() noexcept
-
-    # The members of libcpp's string may raise, which no code without the GIL can do.
-    void set_text(string* out, const char* data, size_t size) noexcept
-    void sort_unique(List[string]* names) noexcept
-    void append_text(string* out, const char* data, size_t size) noexcept
 
 cdef extern from "settings.hpp" namespace "telha" nogil:
     cdef enum Durability "telha::Durability":
@@ -94,114 +41,6 @@ cdef extern from "database.hpp" namespace "telha" nogil:
         DB* db() noexcept
         ColumnFamilyHandle* family(Family family) noexcept
 
-cdef extern from "<mutex>" nogil:
-    cdef cppclass Mutex "std::mutex":
-        pass
-
-    cdef cppclass Lock "std::unique_lock<std::mutex>":
-        Lock() noexcept
-        Lock(Mutex& mutex) noexcept
-        void lock() noexcept
-        void unlock() noexcept
-
-cdef extern from "job_id.hpp" namespace "telha" nogil:
-    cdef cppclass JobId:
-        JobId() noexcept
-        JobId(const char* bytes) noexcept
-
-    JobId id_of_text "telha::JobId::of_text"(const string& text) noexcept
-
-cdef extern from "job_table.hpp" namespace "telha" nogil:
-    cdef enum Claim "telha::Claim":
-        CLAIM_NONE "telha::Claim::kNone"
-        CLAIM_LEASE "telha::Claim::kLease"
-        CLAIM_OTHER "telha::Claim::kOther"
-
-cdef extern from "claims.hpp" namespace "telha" nogil:
-    cdef cppclass Claims:
-        Claim of(const JobId& id) noexcept
-        void take(const JobId& id, Claim why) noexcept
-        void wait_for(Lock& lock, JobId id) noexcept
-        size_t wait_and_take(Lock& lock, const vector[JobId]& ids) noexcept
-        void give_back(const JobId& id) noexcept
-
-cdef extern from "kinds.hpp" namespace "telha" nogil:
-    enum:
-        kMaxKinds
-
-    cdef cppclass KindPattern:
-        Bytes text
-        bint is_exact
-
-    cdef cppclass Kinds:
-        Kinds() noexcept
-        size_t count
-        KindPattern* patterns
-
-cdef extern from "due.hpp" namespace "telha" nogil:
-    cdef cppclass DueHeap:
-        void push(int64_t at_us, const char* key) noexcept
-        const char* top(int64_t now_us) noexcept
-        void pop() noexcept
-        bint is_past_horizon(int64_t now_us) noexcept
-        void clear() noexcept
-
-cdef extern from "window.hpp" namespace "telha" nogil:
-    cdef cppclass ReadyJob:
-        const char* key "key.bytes"
-        Row row
-
-    cdef cppclass Window:
-        Kinds kinds
-        const char* scope() noexcept
-        void offer(const Row& row, int64_t not_before_us, bint is_current) noexcept
-        void add(const char* key, const Bytes& value, int64_t not_before_us) noexcept
-        const ReadyJob* first(int64_t now_us) noexcept
-        int64_t next_due_us() noexcept
-        bint is_complete() noexcept
-        const char* cursor() noexcept
-        size_t cursor_size() noexcept
-        void begin_scan() noexcept
-        void end_scan(const char* last_order) noexcept
-        void restart() noexcept
-
-ctypedef Window* WindowPtr
-
-cdef extern from "windows.hpp" namespace "telha" nogil:
-    cdef cppclass Windows:
-        Window* find(const char* scope, const Kinds& kinds) noexcept
-        const vector[WindowPtr]* of(const char* scope) noexcept
-        void count(Window* window) noexcept
-        void withdraw(const char* key) noexcept
-
-cdef extern from "known_scopes.hpp" namespace "telha" nogil:
-    cdef cppclass KnownScopes:
-        bint is_complete() noexcept
-        void set_complete() noexcept
-        void add(const char* scope) noexcept
-        void copy_to(List[string]* out) noexcept
-
-cdef extern from "leased.hpp" namespace "telha" nogil:
-    cdef cppclass LeasedRows:
-        void put(const Row& row) noexcept
-        void forget(const char* job_id) noexcept
-        Row find(const char* job_id) noexcept
-
-cdef extern from "waiters.hpp" namespace "telha" nogil:
-    cdef cppclass Waiter:
-        Waiter() noexcept
-        const char* scope
-        const void* kinds
-        Waiter* next
-
-    cdef cppclass Waiters:
-        uint64_t ticket(const char* scope) noexcept
-        void announce(const char* scope) noexcept
-        Waiter* first() noexcept
-        void wake(Waiter* waiter) noexcept
-        void wake_all() noexcept
-        bint sleep(Lock& lock, Waiter* self, uint64_t held_ticket, int64_t timeout_us) noexcept
-
 cdef extern from "owner_lock.hpp" namespace "telha" nogil:
     cdef cppclass OwnerLock:
         int acquire(const char* path) noexcept
@@ -231,6 +70,8 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         Corrupt corrupt_rows
         Fault open() noexcept
         Fault close() noexcept
+        void take_turn() noexcept
+        void give_turn_back() noexcept
         bint is_open() noexcept
         Fault commit(WriteBatch* batch) noexcept
         uint64_t next_created_at(int64_t now_us) noexcept

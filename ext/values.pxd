@@ -9,6 +9,10 @@ from libcpp.string cimport string
 from arguments cimport bytes_of, error, utf8_of
 from record cimport Bytes, is_nil, nil
 
+cdef enum:
+    EVENTS_AT = 14
+    FIELDS = 21
+
 cdef extern from "msgpack_reader.hpp" namespace "telha::msgpack" nogil:
     enum:
         kMaxDepth
@@ -86,6 +90,19 @@ cdef inline object _read(Reader* reader):
     if value.type == kArray:
         return _read_many(reader, value.number)
     return bytes_or_none(value.bytes) if value.type == kBin else text_or_none(value.bytes)
+
+
+cdef inline int append_record(string* out, tuple row) except -1:
+    """Append the fields of a telha_queue.record.RecordFields as one array."""
+    if len(row) != FIELDS + 1:
+        raise error("InvalidType", "a record is encoded from RecordFields")
+    append_array_header(out, len(row[FIELDS]) + FIELDS)
+    for i, field in enumerate(row[:FIELDS] + row[FIELDS]):
+        if i == EVENTS_AT:
+            append_events(out, field)
+        else:
+            append_value(out, field, 1)
+    return 0
 
 
 cdef inline int append_events(string* out, events) except -1:

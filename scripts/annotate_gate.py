@@ -136,7 +136,7 @@ def check(folder: Path, package: str = "telha_queue") -> list[Violation]:
     with tempfile.TemporaryDirectory() as scratch:
         for path in modules:
             output = Path(scratch, f"{path.stem}.cpp")
-            command = [sys.executable, "-m", "cython", "--cplus", "-I", str(folder), *options]
+            command = [sys.executable, "-m", "cython", "--cplus", "-I", str(folder), "-I", str(folder.parent), *options]
             command += ["--module-name", f"{package}.{path.stem}", "-o", str(output), str(path)]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode:

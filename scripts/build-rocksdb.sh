@@ -22,13 +22,14 @@ esac
 
 # Hidden symbols: another RocksDB in the same process (a second extension, a plug-in) must never be mixed with ours.
 # NDEBUG: an assertion would end the user's process where an error status can be reported.
-# NPERF_CONTEXT, NIOSTATS_CONTEXT: counters of each thread that nobody reads, and that cost every write 1,500 instructions
-# in a shared object, where a thread's own variables are found by a call.
+# NPERF_CONTEXT, NIOSTATS_CONTEXT: counters of each thread that nobody reads. They cost a write 1,500 instructions in a
+# shared object, where a thread's own variables are found by a call.
 # cstdint: a few files of this release rely on other headers to bring it in.
+undefined="-DNPERF_CONTEXT -DNIOSTATS_CONTEXT"
 options=(
     -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG"
-    -DCMAKE_CXX_FLAGS="-fvisibility=hidden -fvisibility-inlines-hidden -include cstdint -DNPERF_CONTEXT -DNIOSTATS_CONTEXT"
+    -DCMAKE_CXX_FLAGS="-fvisibility=hidden -fvisibility-inlines-hidden -include cstdint $undefined"
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON
     -DCMAKE_INSTALL_LIBDIR=lib
     -DPORTABLE="$baseline"

@@ -13,8 +13,6 @@ from uuid import UUID
 
 from telha_queue.clock import MAX_TIME_US, Clock
 from telha_queue.config import (
-    MAX_BATCH_BYTES,
-    MAX_BATCH_JOBS,
     MAX_CONTINUATION_BYTES,
     MAX_DETAIL_BYTES,
     MAX_IDEMPOTENCY_KEY_BYTES,
@@ -25,14 +23,8 @@ from telha_queue.config import (
 )
 from telha_queue.engine import Engine, Kinds, NewJob, Token
 from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, PayloadTooLarge, shown
-from telha_queue.job import Exact, JobRecord, JobSpec, JobState, Lease
+from telha_queue.job import Exact, JobRecord, JobState, Lease
 from telha_queue.scope import Scope, exact_text, uuid_as_bytes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    T = TypeVar("T")
 
 MAX_GENERATION = 2**64 - 1
 MAX_ATTEMPTS = 2**32 - 1
@@ -214,61 +206,6 @@ def new_job(
     )
 
 
-def new_jobs(
-    specs: Iterable[JobSpec], max_payload_bytes: int, now_us: int, atomic: bool
-) -> list[NewJob | InvalidArgument]:
-    """Many jobs to enqueue: at most 1,000 and 16 MiB of payload.
-
-    What is wrong with one stands in its place; with `atomic` it is raised, before anything is stored.
-    """
-    if isinstance(specs, JobSpec):  # a tuple, and so an iterable
-        raise InvalidType("jobs is a list of JobSpec, not one of them")
-    jobs: list[NewJob | InvalidArgument] = []
-    size_bytes = 0
-    for i, spec in enumerate(_batch("jobs", specs)):
-        try:
-            if not isinstance(spec, JobSpec):
-                raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
-            job = new_job(*spec, max_payload_bytes, now_us)
-            size_bytes += len(job.payload)
-            jobs.append(job)
-        except InvalidArgument as error:
-            if atomic:
-                raise _of_item(f"job {i}", error) from None
-            jobs.append(_of_item(f"job {i}", error))
-    if size_bytes > MAX_BATCH_BYTES:
-        raise PayloadTooLarge("the batch", size_bytes=size_bytes, limit_bytes=MAX_BATCH_BYTES)
-    return jobs
-
-
-def failures(pairs: Iterable[tuple[JobRecord | Lease, str]]) -> tuple[list[Token], list[str]]:
-    """Leases and why each of them failed: at most 1,000."""
-    held: list[Token] = []
-    errors: list[str] = []
-    for pair in _batch("failures", pairs):
-        try:
-            if type(pair) is not tuple or len(pair) != 2:
-                raise InvalidType(f"a failure is a pair of a lease and its error, not {type(pair).__name__}")
-            held.append(token(pair[0]))
-            errors.append(error_text(pair[1]))
-        except InvalidArgument as error:
-            raise _of_item(f"failure {len(errors)}", error) from None
-    return held, errors
-
-
-def tokens(leases: Iterable[JobRecord | Lease]) -> list[Token]:
-    """Many leases: at most 1,000. One that is none refuses all; one that is lost is for the engine to find."""
-    if isinstance(leases, (JobRecord, Lease)):
-        raise InvalidType("leases is a list of leases, not one of them")
-    checked: list[Token] = []
-    for lease in _batch("leases", leases):
-        try:
-            checked.append(token(lease))
-        except InvalidArgument as error:
-            raise _of_item(f"lease {len(checked)}", error) from None
-    return checked
-
-
 def token(lease: JobRecord | Lease) -> Token:
     """The lease that a fenced verb presents: the record a lease returned, or a `Lease`."""
     if type(lease) is JobRecord:
@@ -334,20 +271,6 @@ def _gate_us(not_before: int, now_us: int) -> None:
             "or use delay_secs"
         )
     moment_us("not_before", not_before, now_us)
-
-
-def _batch(what: str, items: Iterable[T]) -> list[T]:
-    if not isinstance(items, Iterable) or isinstance(items, (str, bytes, bytearray, memoryview)):
-        raise InvalidType(f"{what} is a list or another iterable, not {type(items).__name__}")
-    listed = list(islice(items, MAX_BATCH_JOBS + 1))  # who knows whether there is an end to it
-    if len(listed) > MAX_BATCH_JOBS:
-        raise InvalidArgument(f"{what} holds more than {MAX_BATCH_JOBS} items")
-    return listed
-
-
-def _of_item(which: str, error: InvalidArgument) -> InvalidArgument:
-    error.args = (f"{which}: {error}",)  # the error that it is, with what it knows; its text says where
-    return error
 
 
 def _text(what: str, value: str) -> str:

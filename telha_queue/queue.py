@@ -16,7 +16,7 @@ from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
 from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.lifecycle import OpenQueue
-from telha_queue.outcomes import enqueue_the_good
+from telha_queue.many import enqueue_the_good, failures_of
 from telha_queue.scope import Scope, scope_as_stored
 
 MAX_LIST = 1000
@@ -211,7 +211,7 @@ class Queue(OpenQueue):
         """Count a failed attempt of up to 1,000 jobs, each a pair of lease and error, in one write."""
         check.flag("retryable", retryable)
         check.flag("atomic", atomic)
-        held, errors = check.failures(failures)
+        held, errors = failures_of(failures)
         return self._engine.fail_many(held, errors, retryable, atomic, self._now_us()) if held else []
 
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:

@@ -76,7 +76,7 @@ class MemoryEngine:
     def lease_many(
         self, scope: bytes | None, n: int, max_bytes: int, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecords:
-        """Lease the first n jobs that are due and wanted: the plain scan that defines the order."""
+        """The plain scan that defines the order."""
         command = Command(Verb.LEASE, worker_id=worker_id, ttl_us=ttl_us)
         with self._locked():
             moves: list[tuple[bytes, RecordFields]] = []
@@ -87,12 +87,11 @@ class MemoryEngine:
                 if not _wanted(record.kind, kinds):
                     continue
                 moved = step(record, command, now_us, self._policy(record.kind))
-                if not isinstance(moved, RecordFields):
-                    continue
-                max_bytes -= record.payload_bytes
-                if moves and max_bytes < 0:
-                    break
-                moves.append((key, moved))
+                if isinstance(moved, RecordFields):
+                    max_bytes -= record.payload_bytes
+                    if moves and max_bytes < 0:
+                        break
+                    moves.append((key, moved))
             return [self._move(key, moved, now_us) for key, moved in moves]
 
     def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
@@ -116,9 +115,8 @@ class MemoryEngine:
         return self._fenced(token, Command(Verb.COMPLETE, accept_late=accept_late), now_us)
 
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
-        return self._fenced_many(
-            tokens, [Command(Verb.COMPLETE, accept_late=accept_late)] * len(tokens), atomic, now_us
-        )
+        commands = [Command(Verb.COMPLETE, accept_late=accept_late)] * len(tokens)
+        return self._fenced_many(tokens, commands, atomic, now_us)
 
     def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.FAIL, detail=error, retryable=retryable), now_us)
@@ -237,7 +235,7 @@ class MemoryEngine:
             yield
 
     def load_payload(self, job_id: bytes) -> bytes:
-        """For records that are out: a payload kept aside is read when it is asked for."""
+        """Read a payload that is kept aside."""
         with self._locked():
             return self._payloads[job_id]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telha_queue import _seam, arguments
+from telha_queue import _seam, arguments, many
 from telha_queue.errors import InvalidArgument
 from telha_queue.job import JobSpec, Lease
 from telha_queue.scope import Scope
@@ -72,7 +72,7 @@ def test_a_new_job(spec):
 def test_new_jobs(specs, atomic):
     for given_as in (specs, tuple(specs)):
         assert told(lambda given_as=given_as: _seam.new_jobs(given_as, LIMIT, START_US, atomic)) == told(
-            lambda: arguments.new_jobs(specs, LIMIT, START_US, atomic)
+            lambda: many.new_jobs(specs, LIMIT, START_US, atomic)
         )
 
 
@@ -110,12 +110,12 @@ def leases():
 @pytest.mark.parametrize("lease", leases(), ids=repr)
 def test_a_token(lease):
     assert told(lambda: _seam.token(lease)) == told(lambda: arguments.token(lease))
-    assert told(lambda: _seam.tokens([lease])) == told(lambda: arguments.tokens([lease]))
+    assert told(lambda: _seam.tokens([lease])) == told(lambda: many.tokens([lease]))
 
 
 def test_tokens():
     held = leases()[:2]
     for given_as in (held, tuple(held), iter(held)):
-        assert told(lambda given_as=given_as: _seam.tokens(given_as)) == told(lambda: arguments.tokens(held))
+        assert told(lambda given_as=given_as: _seam.tokens(given_as)) == told(lambda: many.tokens(held))
     for bad in (held * 501, held[0], None, 5):
-        assert told(lambda bad=bad: _seam.tokens(bad)) == told(lambda bad=bad: arguments.tokens(bad))
+        assert told(lambda bad=bad: _seam.tokens(bad)) == told(lambda bad=bad: many.tokens(bad))
