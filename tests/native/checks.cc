@@ -165,10 +165,11 @@ int window(unsigned seed) {
           require(ready->row.is_null(), "a row stands for a job that is not ready", step);
           const telha::ReadyJob taken = *ready;
           window.withdraw(taken.key.bytes);
-          if (found != model.end()) window.offer(row_of(found->first, found->second.version), found->second.not_before, true);
+          if (found != model.end())
+            window.offer(row_of(found->first, found->second.version), found->second.not_before, true);
         }
-        const auto first = std::find_if(model.begin(), model.end(),
-                                        [&](const auto& one) { return one.second.not_before <= now; });
+        const auto first =
+            std::find_if(model.begin(), model.end(), [&](const auto& one) { return one.second.not_before <= now; });
         require((ready == nullptr) == (first == model.end()), "one finds a job and the other none", step);
         if (ready == nullptr) break;
         require(key_of(first->first) == std::string(ready->key.bytes, Key::kBytes), "another job is next", step);
