@@ -6,11 +6,17 @@
 //
 //   floor run PATH JOBS BATCH THREADS DURABILITY ORDER BYTES BYTES BYTES    one run in a new directory; prints JSON
 //   floor rows PATH                                        what a closed store holds, per column family; prints JSON
+//   floor trial PATH JOBS BATCH DB JOBS_FAMILY BYTES BYTES BYTES
+//                                          one run, each batch through all three, with other options; prints JSON
 //
 //   DURABILITY  os or sync
 //   ORDER       phases: all jobs enqueued, then all leased, then all completed; cycle: each batch through all three
 //   BYTES       size of a record as enqueue, lease and complete write it
+//   DB, JOBS_FAMILY  options as RocksDB reads them from text, for the database and for the jobs column family;
+//               "deletions" for the latter adds the collector that has files of many tombstones compacted
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
 #include <rocksdb/version.h>
 #include <rocksdb/write_batch.h>
 #include <time.h>
@@ -210,6 +216,42 @@ int run(const Plan& plan) {
   return 0;
 }
 
+// A Database::Trial from two texts.
+telha::Database::Trial trial_of(const std::string& db_text, const std::string& jobs_text) {
+  return [=](rocksdb::DBOptions* db, rocksdb::ColumnFamilyOptions* jobs) {
+    const rocksdb::ConfigOptions config;
+    check(rocksdb::GetDBOptionsFromString(config, rocksdb::DBOptions(*db), db_text, db));
+    if (jobs_text == "deletions") {
+      jobs->table_properties_collector_factories = {rocksdb::NewCompactOnDeletionCollectorFactory(1000, 500)};
+    } else {
+      check(rocksdb::GetColumnFamilyOptionsFromString(config, rocksdb::ColumnFamilyOptions(*jobs), jobs_text, jobs));
+    }
+  };
+}
+
+// A run, then what it left: how long the first seek into the pending rows takes, which are all gone, and the size of
+// the table files.
+int trial(const Plan& plan, const std::string& db_text, const std::string& jobs_text) {
+  Database database;
+  std::filesystem::create_directories(plan.path);
+  check(database.open(settings_of(plan.path), trial_of(db_text, jobs_text)));
+  const std::vector<Job> jobs = make_jobs(plan.jobs);
+  const Phase phase = run_phase(database, plan, jobs, {kEnqueue, kLease, kComplete});
+  auto* family = database.family(Family::kJobs);
+  check(database.db()->Flush(rocksdb::FlushOptions(), family));
+  check(database.db()->WaitForCompact(rocksdb::WaitForCompactOptions()));
+  const auto started = std::chrono::steady_clock::now();
+  const std::unique_ptr<rocksdb::Iterator> row(database.db()->NewIterator(rocksdb::ReadOptions(), family));
+  row->Seek(Slice(jobs[0].pending.data(), kStateAt + 1));
+  const std::chrono::duration<double, std::micro> seek = std::chrono::steady_clock::now() - started;
+  check(row->status());
+  uint64_t bytes = 0;
+  database.db()->GetIntProperty(family, "rocksdb.total-sst-files-size", &bytes);
+  std::printf("{\"wall_s\": %.6f, \"seek_us\": %.1f, \"disk_bytes\": %llu}\n", phase.wall_s, seek.count(),
+              static_cast<unsigned long long>(bytes));
+  return 0;
+}
+
 // `writes` is how many puts and deletes the store has ever had: RocksDB numbers them.
 int rows(const std::string& path) {
   Database database;
@@ -239,6 +281,14 @@ size_t number(const char* text) { return std::strtoull(text, nullptr, 10); }
 int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "rows" && argc == 3) return rows(argv[2]);
+  if (command == "trial" && argc == 10) {
+    Plan plan;
+    plan.path = argv[2];
+    plan.jobs = number(argv[3]);
+    plan.batch = number(argv[4]);
+    for (size_t i = 0; i < kVerbs; ++i) plan.bytes[i] = number(argv[7 + i]);
+    return trial(plan, argv[5], argv[6]);
+  }
   if (command != "run" || argc != 11) fail("see the top of floor.cc for what to say");
   Plan plan;
   plan.path = argv[2];

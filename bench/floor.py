@@ -59,6 +59,13 @@ def run(
     return _ask("run", *arguments)
 
 
+def trial(
+    path: Path, jobs: int, sizes: tuple[int, int, int], *, batch: int, database: str, family: str
+) -> dict[str, float]:
+    """One run with other options: seconds, microseconds to seek past what was leased, bytes on disk."""
+    return _ask("trial", path, jobs, batch, database, family, *sizes)
+
+
 def rows(path: Path) -> dict[str, Any]:
     """Per column family of a closed store, each row as [state, key bytes, value bytes]; and how many writes it had."""
     return _ask("rows", path)

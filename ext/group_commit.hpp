@@ -123,7 +123,7 @@ class GroupCommit {
   }
 
   static constexpr std::chrono::nanoseconds kLongestWait{1'000'000};
-  static constexpr size_t kMaxGroupBytes = 1 << 20;
+  static constexpr size_t kMaxGroupBytes = 1024 * 1024;
 
   std::mutex mutex_;
   Writer* first_ = nullptr;
