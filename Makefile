@@ -56,14 +56,17 @@ bench-peers: rocksdb build .venv/.peers ## Measure it beside other queues, 5 min
 	@touch $@
 
 # Figures and counts are for the bundled RocksDB: these link it, and a later `make build` links the system's again.
-.PHONY: bench bench-check bench-pytest
-bench bench-check bench-pytest: export TELHA_ROCKSDB = bundled
+.PHONY: bench bench-check bench-options bench-pytest
+bench bench-check bench-options bench-pytest: export TELHA_ROCKSDB = bundled
 bench: rocksdb build ## Measure against RocksDB alone, write docs/performance.md: make bench [ARGS="--only flat --quick"]
 	@$(PY) -m bench $(ARGS)
 
 bench-check: rocksdb build ## Compare instruction counts with bench/counts.json: make bench-check [ARGS=--update]
 	@PYTHON=$(PYTHON) $(SYSTEM) bundled valgrind
 	@$(PY) -m bench.counts $(ARGS)
+
+bench-options: rocksdb build ## Measure RocksDB's options, 5 minutes: writes docs/performance-options.md
+	@$(PY) -m bench.options $(ARGS)
 
 bench-pytest: rocksdb build .venv/.bench ## The verbs one by one, with pytest-benchmark
 	@$(PY) -m pytest bench $(ARGS)

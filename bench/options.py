@@ -40,36 +40,31 @@ class Trial(NamedTuple):
     family: str = ""
 
 
+HINT = "memtable_insert_with_hint_prefix_extractor"
 TRIALS = (
     Trial("none", "none", "how far two runs of the same differ"),
+    Trial("no insert hint", "on 34 bytes", "rows of one priority band are inserted in order", family=f"{HINT}=nullptr"),
+    Trial("hint on 33 bytes", "34", "worth less when priorities mix", family=f"{HINT}=rocksdb.FixedPrefix.33"),
+    Trial("memtable of 16 MiB", "64 MiB", "`memtable_bytes`, for small machines", family="write_buffer_size=16777216"),
+    Trial("memtable of 256 MiB", "64 MiB", "four times the memory", family="write_buffer_size=268435456"),
     Trial(
-        "no insert hint", "hint on 34 bytes", "rows of one priority band are inserted in key order",
-        family="memtable_insert_with_hint_prefix_extractor=nullptr",
+        "universal compaction",
+        "levels",
+        "levels keep reads and space bounded",
+        family="compaction_style=kCompactionStyleUniversal",
     ),
-    Trial(
-        "insert hint on 33 bytes", "34 bytes", "a hint for a state alone is worth less when priorities mix",
-        family="memtable_insert_with_hint_prefix_extractor=rocksdb.FixedPrefix.33",
-    ),
-    Trial("memtable of 16 MiB", "64 MiB", "`memtable_bytes`: 64 MiB unless memory is short",
-          family="write_buffer_size=16777216"),
-    Trial("memtable of 256 MiB", "64 MiB", "`memtable_bytes`: more gains little for four times the memory",
-          family="write_buffer_size=268435456"),
-    Trial("universal compaction", "levels", "levels keep reads and space bounded", family="compaction_style=1"),
-    Trial("first compaction at 8 files", "at 4", "fewer compactions, more files to look into",
-          family="level0_file_num_compaction_trigger=8"),
-    Trial("files of many tombstones are compacted", "left alone", "windows pass over tombstones, so nothing waits",
-          family="deletions"),
-    Trial("no compression", "LZ4", "LZ4 costs the writer nothing and halves the disk", family="compression=kNoCompression"),
-    Trial("ZSTD", "LZ4", "smaller on disk for more work of the compactions", family="compression=kZSTD"),
-    Trial("one background job", "2", "a flush and a compaction at once", database="max_background_jobs=1"),
-    Trial("four background jobs", "2", "two processors have no room for more", database="max_background_jobs=4"),
-    Trial("log of 64 MiB", "4 memtables", "a short log has memtables flushed early", database="max_total_wal_size=67108864"),
-    Trial("log written back in steps of 1 MiB", "by the system", "evens out bursts of the disk, not of the queue",
-          database="wal_bytes_per_sync=1048576"),
-    Trial("pipelined writes", "one queue", "one thread at a time writes anyhow", database="enable_pipelined_write=true"),
-    Trial("no concurrent inserts", "allowed", "turns and groups leave RocksDB one writer",
-          database="allow_concurrent_memtable_write=false;enable_write_thread_adaptive_yield=false"),
-)  # fmt: skip
+    Trial("compaction at 8 files", "4", "more files to look into", family="level0_file_num_compaction_trigger=8"),
+    Trial("tombstones compacted early", "no", "windows pass them by, so nothing waits", family="deletions"),
+    Trial("no compression", "LZ4", "LZ4 costs the writer nothing", family="compression=kNoCompression"),
+    Trial("ZSTD", "LZ4", "more work for compactions", family="compression=kZSTD"),
+    Trial("1 background job", "2", "a flush waits for a compaction", database="max_background_jobs=1"),
+    Trial("4 background jobs", "2", "two processors", database="max_background_jobs=4"),
+    Trial("log of 64 MiB", "256 MiB", "memtables are flushed early", database="max_total_wal_size=67108864"),
+    Trial("log synced by the MiB", "by the system", "bursts of the disk", database="wal_bytes_per_sync=1048576"),
+    Trial("pipelined writes", "no", "one thread writes at a time anyhow", database="enable_pipelined_write=true"),
+    Trial("one writer", "several", "what turns and groups leave", database="allow_concurrent_memtable_write=false"),
+    Trial("no spinning writers", "yes", "the same", database="enable_write_thread_adaptive_yield=false"),
+)
 
 
 def main() -> int:
