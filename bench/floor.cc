@@ -47,6 +47,8 @@ constexpr size_t kJobIdAt = 42;
 constexpr size_t kJobIdBytes = 16;
 constexpr size_t kKeyBytes = 58;
 constexpr size_t kIdRowBytes = 41;
+constexpr size_t kNoiseBytes = 1 << 16;
+constexpr size_t kOffsets = kNoiseBytes / 2;
 enum State : char { kPending = 0, kLeased = 1, kCompleted = 2 };
 enum Verb : size_t { kEnqueue, kLease, kComplete, kVerbs };
 constexpr std::array<const char*, kVerbs> kVerbNames = {"enqueue", "lease", "complete"};
@@ -75,6 +77,7 @@ struct Plan {
   std::string path;
   size_t jobs = 0, batch = 1, threads = 1;
   bool sync = false, is_cycle = false;
+  size_t stride = 1;  // how far the values of two jobs are apart in the noise: 1 is a payload that all jobs share
   std::array<size_t, kVerbs> bytes{};
 };
 
@@ -112,10 +115,11 @@ class Worker {
         jobs_family_(database.family(Family::kJobs)),
         ids_family_(database.family(Family::kIds)),
         jobs_(jobs),
-        bytes_(plan.bytes) {
+        bytes_(plan.bytes),
+        stride_(plan.stride) {
     options_.sync = plan.sync;
     std::mt19937_64 random(2);
-    noise_.resize(1 << 16);
+    noise_.resize(kNoiseBytes);
     for (char& byte : noise_) byte = static_cast<char>(random());
   }
 
@@ -123,7 +127,7 @@ class Worker {
     batch_.Clear();
     for (size_t i = first; i < first + count; ++i) {
       const Job& job = jobs_[i];
-      const Slice value(noise_.data() + i % 1024, bytes_[verb]);
+      const Slice value(noise_.data() + i * stride_ % kOffsets, bytes_[verb]);
       switch (verb) {
         case kEnqueue:
           batch_.Put(jobs_family_, job.key(kPending), value);
@@ -144,6 +148,7 @@ class Worker {
   rocksdb::ColumnFamilyHandle *jobs_family_, *ids_family_;
   const std::vector<Job>& jobs_;
   std::array<size_t, kVerbs> bytes_;
+  size_t stride_;
   rocksdb::WriteOptions options_;
   rocksdb::WriteBatch batch_;
   std::string noise_;
@@ -286,6 +291,7 @@ int main(int argc, char** argv) {
     plan.path = argv[2];
     plan.jobs = number(argv[3]);
     plan.batch = number(argv[4]);
+    plan.stride = 331;
     for (size_t i = 0; i < kVerbs; ++i) plan.bytes[i] = number(argv[7 + i]);
     return trial(plan, argv[5], argv[6]);
   }
