@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from tests.torture import damage, io_faults, kill, kill_points, paths, power, scarce
+from tests.torture import (
+    api_format,
+    api_mutation,
+    api_processes,
+    clock_backoff,
+    clock_jumps,
+    clock_soak,
+    damage,
+    io_faults,
+    kill,
+    kill_points,
+    model_backlog,
+    model_machine,
+    paths,
+    power,
+    race_contention,
+    race_schedules,
+    race_wakeups,
+    scarce,
+)
 from tests.torture.protocol import Harness
 
 HARNESSES: tuple[Harness, ...] = (
@@ -14,6 +33,20 @@ HARNESSES: tuple[Harness, ...] = (
     scarce.DESCRIPTORS,
     paths.HARNESS,
     damage.HARNESS,
+    model_machine.HARNESS,
+    race_contention.HARNESS,
+    race_schedules.HARNESS,
+    race_wakeups.HARNESS,
+    clock_soak.HARNESS,
+    clock_jumps.HARNESS,
+    clock_backoff.HARNESS,
+    api_mutation.HARNESS,
+    model_backlog.TOMBSTONES,
+    model_backlog.GATED,
+    api_processes.FORKS,
+    api_processes.ENDINGS,
+    api_processes.SUITE_AGAIN,
+    api_format.HARNESS,
 )
 
 
