@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from telha_queue import lifecycle
 from telha_queue.clock import MAX_TIME_US, GuardedClock
 from tests.torture import clock_backoff, clock_jumps, clock_soak, runner
 
@@ -19,6 +20,13 @@ def test_a_day_of_work_leaves_memory_disk_and_leases_as_they_were():
 
 
 def test_a_queue_that_believes_its_clock_is_found(monkeypatch, tmp_path):
-    monkeypatch.setattr(GuardedClock, "__call__", lambda guarded: min(guarded._clock(), MAX_TIME_US))
+    class Believing(GuardedClock):
+        def __init__(self, clock, **_):
+            self.clock = clock
+
+        def __call__(self):
+            return min(self.clock(), MAX_TIME_US)
+
+    monkeypatch.setattr(lifecycle, "GuardedClock", Believing)
     result = runner.run(clock_jumps.HARNESS, "ci", 1, folder=tmp_path)
     assert any("the queue was between" in fault for fault in result.faults)
