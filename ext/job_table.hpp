@@ -68,7 +68,7 @@ class JobTable {
 
   size_t size() const noexcept { return size_t{1} << bits_; }
   size_t next(size_t i) const noexcept { return (i + 1) & (size() - 1); }
-  size_t home(const JobId& id) const noexcept { return JobIdHash()(id) >> (64 - bits_); }
+  size_t home(const JobId& id) const noexcept { return JobIdHash()(id, bits_); }
 
   void grow() noexcept {
     const std::unique_ptr<Slot[]> old = std::move(slots_);

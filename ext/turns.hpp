@@ -2,8 +2,9 @@
 //
 // A write that is not fsynced takes a few microseconds. When threads hand the GIL and RocksDB's write queue to each
 // other between such calls, they spend most of their time in going to sleep and waking up. So a thread that comes back
-// for its next call finds its turn free, and the others sleep on: the first in line looks again every kPoll, costs the
-// others nothing meanwhile, and after kPatience is given the turn by whoever ends a call next.
+// for its next call finds its turn free, and the others sleep on. The first in line looks every kPoll: it takes a turn
+// that is free, unless somebody is making call after call, whom it lets go on until kPatience is over and then is given
+// the turn at the end of a call.
 //
 // A turn is taken without the GIL and given back with it, before any Python code runs: a thread that waits for the GIL
 // with a turn in its hands is not waited for by one that holds the GIL.
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 namespace telha {
@@ -19,18 +21,22 @@ namespace telha {
 class Turns {
  public:
   void take() noexcept {
-    if (!is_taken_.exchange(true, std::memory_order_acquire)) return;
+    if (!is_taken_.exchange(true, std::memory_order_acquire)) return count();
     Waiter self;
     std::unique_lock lock(mutex_);
     (last_ == nullptr ? first_ : last_->next) = &self;
     last_ = &self;
     self.cv.wait(lock, [&] { return first_ == &self; });
     const auto impatient_at = Clock::now() + kPatience;
-    while (!self.has_turn && is_taken_.exchange(true, std::memory_order_acquire)) {
+    uint64_t before = taken_.load(std::memory_order_relaxed);
+    while (!self.cv.wait_for(lock, kPoll, [&] { return self.has_turn; })) {
+      const uint64_t now = taken_.load(std::memory_order_relaxed);
+      if (now - before < kManyCalls && !is_taken_.exchange(true, std::memory_order_acquire)) break;
+      before = now;
       if (Clock::now() >= impatient_at) is_wanted_.store(true);
-      self.cv.wait_for(lock, kPoll, [&] { return self.has_turn; });
     }
     is_wanted_.store(false);
+    count();
     first_ = self.next;
     if (first_ == nullptr) {
       last_ = nullptr;
@@ -53,9 +59,13 @@ class Turns {
   }
 
  private:
+  void count() noexcept { taken_.store(taken_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kPoll{100};
-  static constexpr std::chrono::microseconds kPatience{1000};
+  static constexpr std::chrono::microseconds kPatience{5000};
+
+  static constexpr uint64_t kManyCalls = 10;  // within kPoll
 
   struct Waiter {
     bool has_turn = false;
@@ -64,6 +74,7 @@ class Turns {
   };
 
   std::atomic<bool> is_taken_{false};
+  std::atomic<uint64_t> taken_{0};      // how many turns there were; written by who has one
   std::atomic<bool> is_wanted_{false};  // the first in line has waited long enough
   std::mutex mutex_;                    // guards the line
   Waiter* first_ = nullptr;
