@@ -35,7 +35,7 @@ def test_a_clock_set_back_keeps_an_expired_lease_expired(queue, clock):
     assert queue.reap_expired().reclaimed == 1
 
 
-def test_a_clock_set_back_keeps_an_open_gate_open(queue, clock):
+def test_a_clock_set_back_keeps_an_open_gate_open(queue, clock):  # D13
     job = queue.enqueue(ACME, "embed", delay_secs=60)
     other = queue.enqueue(ACME, "embed", priority=0)
     clock.advance(secs=60)

@@ -57,7 +57,7 @@ def test_a_second_pass_finds_nothing(queue, clock, leased, rows):
     assert rows(queue) == before
 
 
-def test_a_heartbeat_keeps_the_lease(queue, clock, leased):
+def test_a_heartbeat_keeps_the_lease(queue, clock, leased):  # D8
     clock.advance(secs=59)
     extended = queue.extend(leased, lease_ttl_secs=60)
     clock.set_us(leased.lease_deadline)

@@ -68,7 +68,7 @@ def test_a_reaper_can_be_asked_for_on_a_closed_queue_and_ends_by_itself(queue):
 
 
 @pytest.mark.parametrize("durability", ["sync", "group", "os"])
-def test_threads_at_work_see_store_closed_and_nothing_else(path, together, durability):
+def test_threads_at_work_see_store_closed_and_nothing_else(path, together, durability):  # D4
     for n in range(5):
         queue = Queue.open(path.with_name(f"queue{n}"), QueueConfig(durability=durability, memtable_bytes=65536))
         queue.enqueue_many(ACME, [JobSpec("x", LARGE)] * 50)
@@ -172,7 +172,7 @@ for n in range(50):
     ended(program)
 
 
-def test_an_unclosed_queue_that_is_garbage_gives_its_directory_back(path):
+def test_an_unclosed_queue_that_is_garbage_gives_its_directory_back(path):  # D5
     for n in range(5):
         queue = Queue.open(path, QUICK)
         queue.enqueue(ACME, "x")

@@ -84,7 +84,7 @@ def kept(path):
 
 @pytest.mark.parametrize("durability", ["sync", "group", "os"])
 @pytest.mark.parametrize("end", ENDS)
-def test_a_program_that_never_closes_ends_as_if_it_had(ended, path, end, durability):
+def test_a_program_that_never_closes_ends_as_if_it_had(ended, path, end, durability):  # D11
     line, code, complaint = ENDS[end]
     ended(f"{OPEN}\n{line}", durability, code=code, complaint=complaint)
     assert kept(path) >= 1

@@ -94,7 +94,7 @@ def test_opening_and_closing_a_lock_file_in_the_owner_does_not_drop_the_ownershi
         assert queue.counts()[JobState.PENDING] == 1
 
 
-def test_copying_the_live_directory_keeps_the_ownership_and_the_copy_is_a_queue_of_its_own(ended, path):
+def test_copying_the_live_directory_keeps_the_ownership_and_the_copy_is_a_queue_of_its_own(ended, path):  # D1
     copy = path.with_name("copy")
     with Queue.open(path, QUICK) as queue:
         ids = [queue.enqueue(ACME, "x", b"y" * 5000).job_id for _ in range(20)]

@@ -22,7 +22,7 @@ NEED_A_COMPILER = (kill_points.HARNESS, power.HARNESS, io_faults.HARNESS)
 
 @pytest.mark.timeout(600)  # catches a hang of the harness itself; each process has a limit of its own
 @pytest.mark.parametrize("harness", HARNESSES, ids=lambda harness: harness.name)
-def test_the_queue_bears_it(harness: Harness) -> None:
+def test_the_queue_bears_it(harness: Harness) -> None:  # D2, D15
     if harness in NEED_A_COMPILER and shim.compiler() is None:
         pytest.skip("no C compiler")
     if harness is scarce.DISK and not mounts.are_permitted():
