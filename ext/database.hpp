@@ -5,6 +5,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
@@ -14,30 +15,60 @@
 #include <memory>
 #include <vector>
 
+#include "durable.hpp"
+#include "guard.hpp"
 #include "quiet_logger.hpp"
 #include "settings.hpp"
+#include "watched_files.hpp"
 
 namespace telha {
 
 enum class Family : size_t { kMeta = 0, kJobs, kIds, kIdempotency, kPayloads, kCount };
 
+// What an operator chose to do without.
+struct Dropped {
+  std::string damage;             // empty: nothing was missing
+  uint64_t sequence_numbers = 0;  // of the newest rows; others may be missing too
+};
+
 class Database {
  public:
   static constexpr size_t kFamilies = static_cast<size_t>(Family::kCount);
 
-  rocksdb::Status open(const Settings& settings) noexcept {
-    std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    const auto cache = rocksdb::NewLRUCache(settings.block_cache_bytes, kCacheShardBits);
-    for (size_t i = 0; i < kFamilies; ++i) {
-      families.emplace_back(kNames[i], family_options(static_cast<Family>(i), settings, cache));
-    }
-    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  // Corruption when something is gone that was on disk. With `recovers`, that is told in `dropped` instead.
+  rocksdb::Status open(const Settings& settings, bool recovers, Dropped* dropped) noexcept {
+    rocksdb::Status status = Durable::status_of(durable_.open(settings.path, settings.durability == Durability::kSync));
+    if (!status.ok() && !(recovers && status.IsCorruption())) return status;
+    const Mark mark = durable_.marked();
+    Guard guard = Guard::look(settings.path, mark);
+    if (!status.ok()) guard.damage.push_back(status.ToString());
+    if (!guard.damage.empty() && !recovers) return rocksdb::Status::Corruption(guard.text());
+    if (guard.is_stale) durable_.clear();
     bool is_new = false;
-    rocksdb::Status status = look(settings.path, &is_new);
+    status = look(settings.path, &is_new);
+    if (status.ok()) status = open_rocksdb(settings, is_new, false);
     if (!status.ok()) return status;
-    status = open_into(database_options(settings, is_new), settings.path, families, &handles, &db_);
-    if (status.ok()) std::copy(handles.begin(), handles.end(), handles_.begin());
+    const uint64_t sequence = db_->GetLatestSequenceNumber();
+    guard.compare(sequence, mark);
+    if (!guard.damage.empty() && !recovers) {
+      (void)close();
+      return rocksdb::Status::Corruption(guard.text());
+    }
+    if (!guard.damage.empty()) *dropped = {guard.text(), mark.sequence - std::min(sequence, mark.sequence)};
+    // RocksDB has written to table files what it found in the logs: all of it is on disk now.
+    durable_.settle(sequence);
+    status = durable_.write();
+    if (!status.ok()) (void)close();
     return status;
+  }
+
+  // For a disk that takes no writes: reads the log into memory, and writes nothing.
+  rocksdb::Status open_for_reading(const Settings& settings) noexcept { return open_rocksdb(settings, false, true); }
+
+  // Rows up to this sequence number are on disk: what a later open demands.
+  rocksdb::Status mark(uint64_t sequence) noexcept {
+    durable_.reach(sequence);
+    return durable_.write();
   }
 
   // Requires that no call is under way and no iterator is left. Column family handles go before the database: RocksDB
@@ -50,6 +81,8 @@ class Database {
     }
     const rocksdb::Status status = db_->Close();
     db_.reset();
+    (void)durable_.write();  // what RocksDB may have fsynced while it was closed; an older mark is true too
+    durable_.close();
     return status;
   }
 
@@ -67,6 +100,21 @@ class Database {
   static constexpr std::array<const char*, kFamilies> kNames = {"default", "jobs", "ids", "idempotency", "payloads"};
   static constexpr int kCacheShardBits = 2;  // few threads, and blocks that are large beside a small cache
   static constexpr size_t kBandBytes = 34;   // scope, state, priority: rows of one band are inserted in key order
+
+  rocksdb::Status open_rocksdb(const Settings& settings, bool is_new, bool reads_only) noexcept {
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    const auto cache = rocksdb::NewLRUCache(settings.block_cache_bytes, kCacheShardBits);
+    for (size_t i = 0; i < kFamilies; ++i) {
+      families.emplace_back(kNames[i], family_options(static_cast<Family>(i), settings, cache));
+    }
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DBOptions options = database_options(settings, is_new);
+    options.env = env_.get();
+    const rocksdb::Status status = reads_only ? read_into(options, settings.path, families, &handles, &db_)
+                                              : open_into(options, settings.path, families, &handles, &db_);
+    if (status.ok()) std::copy(handles.begin(), handles.end(), handles_.begin());
+    return status;
+  }
 
   // Whether there is a database. RocksDB takes a directory without the file CURRENT for a new one, and clears away the
   // data that it finds there.
@@ -151,6 +199,21 @@ class Database {
     }
   }
 
+  template <typename Options, typename Families, typename Handles, typename Owner>
+  static rocksdb::Status read_into(const Options& options, const std::string& path, const Families& families,
+                                   Handles* handles, Owner* owner) noexcept {
+    if constexpr (requires { rocksdb::DB::OpenForReadOnly(options, path, families, handles, owner); }) {
+      return rocksdb::DB::OpenForReadOnly(options, path, families, handles, owner);
+    } else {
+      typename Owner::pointer db = nullptr;
+      rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, path, families, handles, &db);
+      owner->reset(db);
+      return status;
+    }
+  }
+
+  Durable durable_;
+  std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(std::make_shared<WatchedFiles>(&durable_));
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilies> handles_{};
 };

@@ -18,6 +18,7 @@ from uuid import UUID
 from telha_queue._codec import encode_record, make_job_id
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities, JobRecords, Kinds, NewJob, Outcomes, ScopeNames, Token
+from telha_queue.engines.diskless import Diskless
 from telha_queue.engines.sorted_rows import SortedRows
 from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
@@ -31,7 +32,7 @@ _SIGNAL_SLICE_SECS = 0.05
 """Longest sleep of the main thread, which alone runs signal handlers."""
 
 
-class MemoryEngine:
+class MemoryEngine(Diskless):
     """Stores jobs in this process's memory; `engine.Engine` says what each verb means.
 
     `id_bits(62)` gives the random bits of a job id; a test that wants to know ids beforehand brings its own.
