@@ -2,10 +2,14 @@
 // RocksDB takes a shorter log or MANIFEST for all there is, opens with fewer rows, and clears away what it did not read.
 #pragma once
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "durable.hpp"
@@ -15,6 +19,7 @@ namespace telha {
 
 struct Guard {
   std::vector<std::string> damage;  // a sentence each
+  int error = 0;                    // an errno: a file could not be read, so nothing is known of it
   bool is_stale = false;            // the store was opened since by something that keeps no mark: RocksDB's own tools
 
   static Guard look(const std::string& directory, const Mark& mark) noexcept {
@@ -71,24 +76,27 @@ struct Guard {
       damage.emplace_back("the file CURRENT is damaged");
       return;
     }
+    if (::access((directory + '/' + FileName::of(MarkedKind::kManifest, name->number)).c_str(), F_OK) != 0) {
+      damage.push_back("the file CURRENT names MANIFEST number " + std::to_string(name->number) + ", which is missing");
+      return;
+    }
     bool is_newer = true;
     for (const MarkedFile& manifest : mark.files) {
       if (manifest.kind != MarkedKind::kManifest) continue;
       is_newer = is_newer && name->number > manifest.number;
-      if (manifest.number == name->number) (void)look_at(directory, manifest);
+      if (name->number == manifest.number) (void)look_at(directory, manifest);
     }
     is_stale = is_newer;
   }
 
   LogCheck look_at(const std::string& directory, const MarkedFile& file) noexcept {
     const std::string name = FileName::of(file.kind, file.number);
-    // A MANIFEST is fsynced edit by edit, and nothing is written after one that failed.
-    const LogCheck check = LogCheck::of(directory + '/' + name, file.bytes, file.kind != MarkedKind::kLog);
+    const LogCheck check = LogCheck::of(directory + '/' + name, file.bytes, file.kind);
     const std::string durable = std::to_string(file.bytes);
     if (check.error == ENOENT) {
       damage.push_back(name + " is missing, of which " + durable + " bytes were on disk");
     } else if (check.error != 0) {
-      damage.push_back(name + " cannot be read: " + std::strerror(check.error));
+      error = check.error;
     } else if (check.size < file.bytes) {
       damage.push_back(name + " has " + std::to_string(check.size) + " bytes, of which " + durable + " were on disk");
     } else if (!check.is_sound) {

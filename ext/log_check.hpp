@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "crc32c.hpp"
+#include "mark.hpp"
 
 namespace telha {
 
@@ -28,9 +29,9 @@ struct LogCheck {
   uint64_t sound_bytes = 0;    // what precedes has no damage
   uint64_t last_sequence = 0;  // of the rows in there; 0 for none
 
-  // `durable` bytes are demanded. With `in_turn`, each batch of the log was on disk before the next was begun: then
-  // damage with a whole batch behind it is no write that was cut short, wherever it is.
-  static LogCheck of(const std::string& path, uint64_t durable, bool in_turn) noexcept {
+  // `durable` bytes are demanded. If each batch of a log was on disk before the next was begun, then damage with a
+  // whole batch behind it is no write that was cut short, wherever it is.
+  static LogCheck of(const std::string& path, uint64_t durable, MarkedKind kind) noexcept {
     LogCheck check;
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat status{};
@@ -38,7 +39,7 @@ struct LogCheck {
       check.error = errno;
     } else {
       check.size = static_cast<uint64_t>(status.st_size);
-      check.read(file, durable, in_turn);
+      check.read(file, durable, kind);
     }
     if (file >= 0) ::close(file);
     return check;
@@ -50,7 +51,8 @@ struct LogCheck {
 
   enum class Found { kRecord, kBatch, kEnd, kDamage };
 
-  void read(int file, uint64_t durable, bool in_turn) noexcept {
+  void read(int file, uint64_t durable, MarkedKind kind) noexcept {
+    const bool in_turn = kind == MarkedKind::kLogInTurn;
     std::vector<char> block(kBlockBytes);
     const uint64_t end = in_turn ? size : std::min(size, durable);
     for (uint64_t start = 0; start < end; start += kBlockBytes) {
@@ -61,9 +63,9 @@ struct LogCheck {
         const Found found = parse(block.data(), length, at, &next, &claimed);
         if (found == Found::kDamage && !is_doubtful_) {
           sound_bytes = start + at;
-          // Beyond what is demanded a record may be cut short; so may one that straddles the end of it, where a thread
-          // had the log fsynced while others wrote.
-          is_sound = sound_bytes >= durable || (!in_turn && start + claimed > durable);
+          // Beyond what is demanded a record may be cut short; so may one that straddles the end of it, in a log that one
+          // thread had fsynced while others wrote.
+          is_sound = sound_bytes >= durable || (kind == MarkedKind::kLog && start + claimed > durable);
           if (!is_sound) return;
           is_doubtful_ = true;
         } else if (found == Found::kBatch && is_doubtful_) {

@@ -287,7 +287,9 @@ inline Fault Store::flush() noexcept {
   uint64_t durable = 0;
   if (fault.ok() && failure_.is_set()) return failure_.fault();
   if (!fault.ok() || settings.durability == Durability::kSync) return fault;
-  return Fault::write(syncer_.sync(&durable));
+  const rocksdb::Status status = syncer_.sync(&durable);
+  if (status.ok()) (void)database.mark(durable);
+  return Fault::write(status);
 }
 
 // At the end of the process; see registry.hpp. Returns how many stores could not be closed well.

@@ -196,8 +196,7 @@ class MemoryEngine(Diskless):
         """
         with self._locked():
             rows = (self._rows[key] for key in self._rows.pending(scope))
-            gates = (row.not_before for row in rows if _wanted(row.kind, kinds))
-            return min((gate for gate in gates if gate is not None), default=None)
+            return min((row.not_before for row in rows if row.not_before and _wanted(row.kind, kinds)), default=None)
 
     def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
         """Sleep until the ticket grows or the time is over. Wakes for jobs of any scope and kind."""
