@@ -46,6 +46,9 @@ class Database {
     if (!status.ok()) guard.damage.push_back(status.ToString());
     if (!guard.damage.empty() && !recovers) return rocksdb::Status::Corruption(guard.text());
     if (guard.is_stale) durable_.clear();
+    if (!guard.ragged.empty() && ::truncate(guard.ragged.c_str(), static_cast<off_t>(guard.ragged_at)) != 0) {
+      return Durable::status_of(errno);
+    }
     bool is_new = false;
     status = look(settings.path, &is_new);
     if (status.ok()) status = open_rocksdb(settings, is_new, false);
@@ -124,6 +127,7 @@ class Database {
     std::vector<std::string> names;
     rocksdb::Status status = rocksdb::Env::Default()->GetChildren(path, &names);
     if (!status.ok()) return status;
+    close_to_others(path, names);
     *is_new = std::find(names.begin(), names.end(), "CURRENT") == names.end();
     const bool has_data = std::any_of(names.begin(), names.end(), [](const std::string& name) {
       return name.ends_with(".sst") || name.ends_with(".log") || name.ends_with(".blob");

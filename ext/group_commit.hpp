@@ -133,7 +133,7 @@ class GroupCommit {
   bool has_leader_ = false;
   std::condition_variable gathered_;
   std::chrono::nanoseconds fsync_time_{0};  // lately
-  rocksdb::WriteBatch together_;             // the leader's
+  rocksdb::WriteBatch together_;            // the leader's
 };
 
 }  // namespace telha

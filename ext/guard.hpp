@@ -1,5 +1,6 @@
 // guard.hpp: whether a directory still holds what its mark says is on disk. Asked before RocksDB opens it, because
-// RocksDB takes a shorter log or MANIFEST for all there is, opens with fewer rows, and clears away what it did not read.
+// RocksDB takes a shorter log or MANIFEST for all there is, opens with fewer rows, and clears away what it did not
+// read.
 #pragma once
 
 #include <unistd.h>
@@ -19,8 +20,10 @@ namespace telha {
 
 struct Guard {
   std::vector<std::string> damage;  // a sentence each
-  int error = 0;                    // an errno: a file could not be read, so nothing is known of it
-  bool is_stale = false;            // the store was opened since by something that keeps no mark: RocksDB's own tools
+  std::string ragged;      // a MANIFEST with an end that was never on disk and is garbled: RocksDB refuses those
+  uint64_t ragged_at = 0;  // where that begins
+  int error = 0;           // an errno: a file could not be read, so nothing is known of it
+  bool is_stale = false;   // the store was opened since by something that keeps no mark: RocksDB's own tools
 
   static Guard look(const std::string& directory, const Mark& mark) noexcept {
     Guard guard;
@@ -40,10 +43,11 @@ struct Guard {
       if (!is_whole) break;
     }
     if (is_whole || mark.sequence == 0) return guard;
-    guard.damage.push_back("rows up to sequence number " + std::to_string(mark.sequence) + " were on disk" +
-                           (readable == 0 || readable >= mark.sequence
-                                ? std::string()
-                                : ", the last " + std::to_string(mark.sequence - readable) + " are gone or unreadable"));
+    guard.damage.push_back(
+        "rows up to sequence number " + std::to_string(mark.sequence) + " were on disk" +
+        (readable == 0 || readable >= mark.sequence
+             ? std::string()
+             : ", the last " + std::to_string(mark.sequence - readable) + " are gone or unreadable"));
     return guard;
   }
 
@@ -84,7 +88,11 @@ struct Guard {
     for (const MarkedFile& manifest : mark.files) {
       if (manifest.kind != MarkedKind::kManifest) continue;
       is_newer = is_newer && name->number > manifest.number;
-      if (name->number == manifest.number) (void)look_at(directory, manifest);
+      if (name->number != manifest.number) continue;
+      const LogCheck check = look_at(directory, manifest);
+      if (!check.is_sound || check.error != 0 || check.sound_bytes == check.size) continue;
+      ragged = directory + '/' + FileName::of(manifest.kind, manifest.number);
+      ragged_at = check.sound_bytes;
     }
     is_stale = is_newer;
   }

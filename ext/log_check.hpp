@@ -54,7 +54,7 @@ struct LogCheck {
   void read(int file, uint64_t durable, MarkedKind kind) noexcept {
     const bool in_turn = kind == MarkedKind::kLogInTurn;
     std::vector<char> block(kBlockBytes);
-    const uint64_t end = in_turn ? size : std::min(size, durable);
+    const uint64_t end = kind == MarkedKind::kLog ? std::min(size, durable) : size;
     for (uint64_t start = 0; start < end; start += kBlockBytes) {
       const size_t length = static_cast<size_t>(std::min<uint64_t>(kBlockBytes, size - start));
       if (!fill(file, block.data(), length, start)) return;
@@ -63,10 +63,10 @@ struct LogCheck {
         const Found found = parse(block.data(), length, at, &next, &claimed);
         if (found == Found::kDamage && !is_doubtful_) {
           sound_bytes = start + at;
-          // Beyond what is demanded a record may be cut short; so may one that straddles the end of it, in a log that one
-          // thread had fsynced while others wrote.
+          // Beyond what is demanded a record may be cut short; so may one that straddles the end of it, in a log that
+          // one thread had fsynced while others wrote.
           is_sound = sound_bytes >= durable || (kind == MarkedKind::kLog && start + claimed > durable);
-          if (!is_sound) return;
+          if (!is_sound || !in_turn) return;
           is_doubtful_ = true;
         } else if (found == Found::kBatch && is_doubtful_) {
           is_sound = false;

@@ -68,7 +68,7 @@ class MarkFile {
 
  private:
   static constexpr size_t kSlotBytes = 4096;
-  static constexpr size_t kHeadBytes = 32;  // "telhamk1", checksum of what follows, count of files, generation, sequence
+  static constexpr size_t kHeadBytes = 32;  // magic, checksum of what follows, count of files, generation, sequence
   static constexpr size_t kFileBytes = 17;
   static constexpr size_t kMaxFiles = (kSlotBytes - kHeadBytes) / kFileBytes;
   static constexpr char kMagic[] = "telhamk1";

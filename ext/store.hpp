@@ -93,8 +93,8 @@ class Store : public Times {
     return Fault::read(std::move(status));
   }
 
-  // Opens the database again, keeping the directory: calls under way are waited for, others wait meanwhile. If it cannot
-  // be opened for writing, it is opened for reading.
+  // Opens the database again, keeping the directory: calls under way are waited for, others wait meanwhile. If it
+  // cannot be opened for writing, it is opened for reading, unless it is damaged and might be read with fewer rows.
   Fault reopen() noexcept {
     if (fork::is_child()) return Fault::of(Code::kForked);
     std::unique_lock lock(mutex);
@@ -113,7 +113,7 @@ class Store : public Times {
       failure_.clear();
     } else {
       failure_.replace(status);
-      if (!database.open_for_reading(settings).ok()) next = Phase::kDown;
+      if (status.IsCorruption() || !database.open_for_reading(settings).ok()) next = Phase::kDown;
     }
     if (status.ok()) syncer_.start();
     lock.lock();

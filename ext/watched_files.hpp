@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "durable.hpp"
 
@@ -25,6 +26,16 @@ inline void make_private(const std::string& path) noexcept {
     ::close(file);
   } else {
     (void)::chmod(path.c_str(), 0600);
+  }
+}
+
+// Files of an earlier release may be readable to others.
+inline void close_to_others(const std::string& directory, const std::vector<std::string>& names) noexcept {
+  for (const std::string& name : names) {
+    const std::string path = directory + '/' + name;
+    struct stat status{};
+    const bool is_open = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 077) != 0;
+    if (is_open) (void)::chmod(path.c_str(), 0600);
   }
 }
 
