@@ -195,7 +195,8 @@ telha::Settings settings_of(const std::string& path) {
 int run(const Plan& plan) {
   Database database;
   std::filesystem::create_directories(plan.path);
-  check(database.open(settings_of(plan.path)));
+  telha::Dropped dropped;
+  check(database.open(settings_of(plan.path), false, &dropped));
   const std::vector<Job> jobs = make_jobs(plan.jobs);
   std::printf("{\"rocksdb\": \"%d.%d.%d\", ", ROCKSDB_MAJOR, ROCKSDB_MINOR, ROCKSDB_PATCH);
   if (plan.is_cycle) {
@@ -213,7 +214,8 @@ int run(const Plan& plan) {
 // `writes` is how many puts and deletes the store has ever had: RocksDB numbers them.
 int rows(const std::string& path) {
   Database database;
-  check(database.open(settings_of(path)));
+  telha::Dropped dropped;
+  check(database.open(settings_of(path), false, &dropped));
   std::printf("{\"writes\": %llu", static_cast<unsigned long long>(database.db()->GetLatestSequenceNumber()));
   for (size_t i = 0; i < Database::kFamilies; ++i) {
     auto* family = database.family(static_cast<Family>(i));

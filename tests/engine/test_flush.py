@@ -10,7 +10,7 @@ from telha_queue import JobState, Scope
 from telha_queue.errors import StoreClosed
 
 ACME = Scope.named("acme")
-JOBS = 400
+JOBS = 2000
 
 
 def test_flush_and_reopen_change_nothing(queue, rows):
@@ -59,7 +59,7 @@ def test_threads_at_work_notice_nothing_of_a_reopening(queue, together):
         is_over.set()
 
     def disturb() -> None:
-        while not is_over.is_set():
+        while not is_over.wait(0.005):
             queue.reopen()
             queue.flush()
             assert queue.counts()[JobState.DEAD] == 0
