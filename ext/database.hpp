@@ -147,6 +147,7 @@ class Database {
     // All files stay open. With a bound RocksDB 7.8 reopens them for a scan, and when descriptors run out it ends the
     // scan early with an OK status: rows are missed in silence.
     options.max_open_files = -1;
+    options.wal_bytes_per_sync = 1 << 20;  // so that little is left to do when a log is fsynced
     options.max_total_wal_size = 4 * settings.memtable_bytes;
     return options;
   }

@@ -91,6 +91,29 @@ class Durable {
   // As it was last written or read.
   const Mark& marked() const noexcept { return marked_; }
 
+  // Before RocksDB begins another log: takes those before it to disk. Else a power cut could keep a newer log and lose
+  // an older one, and RocksDB would read over the gap.
+  rocksdb::Status settle_logs(const std::string& path) noexcept {
+    const auto name = name_of(path);
+    if (!name || !name->is_log) return rocksdb::Status::OK();
+    std::map<std::string, std::shared_ptr<FileBytes>> unsynced;
+    {
+      std::lock_guard lock(files_mutex_);
+      for (const auto& [log, file] : files_) {
+        const bool is_log = file.kind != MarkedKind::kManifest && !file.is_old;
+        if (is_log && file.bytes->durable.load() < file.bytes->written.load()) unsynced[log] = file.bytes;
+      }
+    }
+    if (unsynced.empty()) return rocksdb::Status::OK();
+    for (const auto& [log, bytes] : unsynced) {
+      const uint64_t written = bytes->written.load();
+      if (const int error = sync_file(directory_ + '/' + log, 0); error != 0) return status_of(error, log);
+      bytes->reach(written);
+    }
+    if (const int error = sync_file(directory_, O_DIRECTORY); error != 0) return status_of(error, directory_);
+    return write();
+  }
+
   // RocksDB begins to write a file of this directory; null when it is none that counts.
   std::shared_ptr<FileBytes> begin(const std::string& path, uint64_t bytes) noexcept {
     const auto name = name_of(path);
@@ -147,10 +170,10 @@ class Durable {
     return rocksdb::Status::OK();
   }
 
-  static rocksdb::Status status_of(int error) noexcept {
+  static rocksdb::Status status_of(int error, const std::string& file = MarkFile::kName) noexcept {
     if (error == 0) return rocksdb::Status::OK();
-    const std::string text = std::string(MarkFile::kName) + ": " + std::strerror(error);
-    if (error == EBADMSG) return rocksdb::Status::Corruption(std::string(MarkFile::kName) + " is damaged");
+    const std::string text = file + ": " + std::strerror(error);
+    if (error == EBADMSG) return rocksdb::Status::Corruption(file + " is damaged");
     return error == ENOSPC || error == EDQUOT ? rocksdb::Status::NoSpace(text) : rocksdb::Status::IOError(text);
   }
 
@@ -161,6 +184,14 @@ class Durable {
     std::shared_ptr<FileBytes> bytes;
     bool is_old;  // the mark names it, and nothing was written to it since
   };
+
+  static int sync_file(const std::string& path, int flags) noexcept {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+    if (file < 0) return errno;
+    const int error = ::fsync(file) == 0 ? 0 : errno;
+    ::close(file);
+    return error;
+  }
 
   // Of a file that stands right in the directory.
   std::optional<FileName> name_of(const std::string& path) const noexcept {

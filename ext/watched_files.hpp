@@ -95,6 +95,9 @@ class WatchedFiles final : public rocksdb::FileSystemWrapper {
   const char* Name() const override { return "TelhaWatchedFiles"; }
 
   Status NewWritableFile(const std::string& path, const Options& options, WritableFile* out, Debug* debug) override {
+    const rocksdb::Status settled = durable_->settle_logs(path);
+    if (!settled.ok())
+      return settled.IsNoSpace() ? Status::NoSpace(settled.ToString()) : Status::IOError(settled.ToString());
     make_private(path);
     return watch(path, 0, target()->NewWritableFile(path, options, out, debug), out);
   }
