@@ -206,7 +206,8 @@ telha::Settings settings_of(const std::string& path) {
 int run(const Plan& plan) {
   Database database;
   std::filesystem::create_directories(plan.path);
-  check(database.open(settings_of(plan.path)));
+  telha::Dropped dropped;
+  check(database.open(settings_of(plan.path), false, &dropped));
   const std::vector<Job> jobs = make_jobs(plan.jobs);
   std::printf("{\"rocksdb\": \"%d.%d.%d\", ", ROCKSDB_MAJOR, ROCKSDB_MINOR, ROCKSDB_PATCH);
   if (plan.is_cycle) {
@@ -239,7 +240,9 @@ telha::Database::Trial trial_of(const std::string& db_text, const std::string& j
 int trial(const Plan& plan, const std::string& db_text, const std::string& jobs_text) {
   Database database;
   std::filesystem::create_directories(plan.path);
-  check(database.open(settings_of(plan.path), trial_of(db_text, jobs_text)));
+  telha::Dropped dropped;
+  database.set_trial(trial_of(db_text, jobs_text));
+  check(database.open(settings_of(plan.path), false, &dropped));
   const std::vector<Job> jobs = make_jobs(plan.jobs);
   const Phase phase = run_phase(database, plan, jobs, {kEnqueue, kLease, kComplete});
   auto* family = database.family(Family::kJobs);
@@ -260,7 +263,8 @@ int trial(const Plan& plan, const std::string& db_text, const std::string& jobs_
 // `writes` is how many puts and deletes the store has ever had: RocksDB numbers them.
 int rows(const std::string& path) {
   Database database;
-  check(database.open(settings_of(path)));
+  telha::Dropped dropped;
+  check(database.open(settings_of(path), false, &dropped));
   std::printf("{\"writes\": %llu", static_cast<unsigned long long>(database.db()->GetLatestSequenceNumber()));
   for (size_t i = 0; i < Database::kFamilies; ++i) {
     auto* family = database.family(static_cast<Family>(i));

@@ -12,14 +12,14 @@ from announce cimport ready_ticket, wait_ready, wake_all
 from browse cimport ANY_STATE, STATES, Page, count_jobs, list_jobs
 from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
-from convert cimport bytes_of, bytes_or_null, command_of, read_config, read_kinds, read_new_job, read_token, text_bytes
+from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
-from faults cimport error_of, forked, lock_error, open_error, raise_for
+from faults cimport error_of, forked, raise_for
 from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
 from lease cimport due_after
+from lifetime cimport close_store, flush_store, open_store, recovered_of, reopen_store
 from lookup cimport read_job, read_payload
 from memory cimport Kinds
-from meta cimport restore
 from move cimport Move
 from names cimport find_scopes, name_scope
 from outcome cimport Fault, List, Outcome, ScopeName
@@ -54,25 +54,10 @@ cdef class Store:
     def __cinit__(self, *args, **kwargs):
         self._c = new CoreStore()
 
-    def __init__(self, bytes path not None, bytes lock_path not None, config not None):
+    def __init__(self, bytes path not None, bytes lock_path not None, config not None, bint recovers=False):
         """Own and open a directory that exists. Settings are those of telha_queue.config.QueueConfig."""
         refuse_in_child()
-        cdef const char* c_lock_path = lock_path
-        cdef int error
-        cdef Fault fault
-        with nogil:
-            error = self._c.owner.acquire(c_lock_path)
-        if error != 0:
-            raise lock_error(error, path, self._c.owner.owner_pid())
-        read_config(path, config, &self._c.settings)
-        with nogil:
-            fault = self._c.open()
-            if fault.ok():
-                fault = restore(self._c)
-            if not fault.ok():
-                self._c.close()
-        if not fault.ok():
-            raise open_error(&fault, path)
+        open_store(self._c, path, lock_path, config, recovers)
 
     def __dealloc__(self):
         # In a forked child nothing may be touched: the copy is left as it is, on purpose.
@@ -370,13 +355,18 @@ cdef class Store:
     def corrupt_rows(self):
         return self._c.corrupt_rows.load()
 
+    @property
+    def recovered(self):
+        return recovered_of(self._c)
+
+    def flush(self):
+        flush_store(self._c)
+
+    def reopen(self):
+        reopen_store(self._c)
+
     def close(self):
-        cdef Fault fault
-        if is_child():
-            return
-        with nogil:
-            fault = self._c.close()
-        raise_for(&fault)
+        close_store(self._c)
 
 
 @atexit.register

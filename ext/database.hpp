@@ -5,22 +5,34 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "durable.hpp"
+#include "guard.hpp"
 #include "quiet_logger.hpp"
 #include "settings.hpp"
+#include "stall.hpp"
+#include "watched_files.hpp"
 
 namespace telha {
 
 enum class Family : size_t { kMeta = 0, kJobs, kIds, kIdempotency, kPayloads, kCount };
+
+// What an operator chose to do without.
+struct Dropped {
+  std::string damage;             // empty: nothing was missing
+  uint64_t sequence_numbers = 0;  // of the newest rows; others may be missing too
+};
 
 class Database {
  public:
@@ -28,22 +40,46 @@ class Database {
 
   // Changes the options before they are used: how bench/floor.cc measures those that were not chosen.
   using Trial = std::function<void(rocksdb::DBOptions*, rocksdb::ColumnFamilyOptions* jobs)>;
+  void set_trial(Trial trial) noexcept { trial_ = std::move(trial); }
 
-  rocksdb::Status open(const Settings& settings, const Trial& trial = {}) noexcept {
-    std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    const auto cache = rocksdb::NewLRUCache(settings.block_cache_bytes, kCacheShardBits);
-    for (size_t i = 0; i < kFamilies; ++i) {
-      families.emplace_back(kNames[i], family_options(static_cast<Family>(i), settings, cache));
+  // Corruption when something is gone that was on disk. With `recovers`, that is told in `dropped` instead.
+  rocksdb::Status open(const Settings& settings, bool recovers, Dropped* dropped) noexcept {
+    rocksdb::Status status = Durable::status_of(durable_.open(settings.path, settings.durability == Durability::kSync));
+    if (!status.ok() && !(recovers && status.IsCorruption())) return status;
+    const Mark mark = durable_.marked();
+    Guard guard = Guard::look(settings.path, mark);
+    if (guard.error != 0) return rocksdb::Status::IOError(std::strerror(guard.error));
+    if (!status.ok()) guard.damage.push_back(status.ToString());
+    if (!guard.damage.empty() && !recovers) return rocksdb::Status::Corruption(guard.text());
+    if (guard.is_stale) durable_.clear();
+    if (!guard.ragged.empty() && ::truncate(guard.ragged.c_str(), static_cast<off_t>(guard.ragged_at)) != 0) {
+      return Durable::status_of(errno);
     }
-    std::vector<rocksdb::ColumnFamilyHandle*> handles;
     bool is_new = false;
-    rocksdb::Status status = look(settings.path, &is_new);
+    status = look(settings.path, &is_new);
+    if (status.ok()) status = open_rocksdb(settings, is_new, false);
     if (!status.ok()) return status;
-    rocksdb::DBOptions options = database_options(settings, is_new);
-    if (trial) trial(&options, &families[static_cast<size_t>(Family::kJobs)].options);
-    status = open_into(options, settings.path, families, &handles, &db_);
-    if (status.ok()) std::copy(handles.begin(), handles.end(), handles_.begin());
+    const uint64_t sequence = db_->GetLatestSequenceNumber();
+    guard.compare(sequence, mark);
+    if (!guard.damage.empty() && !recovers) {
+      (void)close();
+      return rocksdb::Status::Corruption(guard.text());
+    }
+    if (!guard.damage.empty()) *dropped = {guard.text(), mark.sequence - std::min(sequence, mark.sequence)};
+    // RocksDB has written to table files what it found in the logs: all of it is on disk now.
+    durable_.settle(sequence);
+    status = durable_.write();
+    if (!status.ok()) (void)close();
     return status;
+  }
+
+  // For a disk that takes no writes: reads the log into memory, and writes nothing.
+  rocksdb::Status open_for_reading(const Settings& settings) noexcept { return open_rocksdb(settings, false, true); }
+
+  // Rows up to this sequence number are on disk: what a later open demands.
+  rocksdb::Status mark(uint64_t sequence) noexcept {
+    durable_.reach(sequence);
+    return durable_.write();
   }
 
   // Requires that no call is under way and no iterator is left. Column family handles go before the database: RocksDB
@@ -56,7 +92,14 @@ class Database {
     }
     const rocksdb::Status status = db_->Close();
     db_.reset();
+    (void)durable_.write();  // what RocksDB may have fsynced while it was closed; an older mark is true too
+    durable_.close();
     return status;
+  }
+
+  // Waits while RocksDB catches up with its work, but not while that work fails.
+  rocksdb::Status write(bool sync, rocksdb::WriteBatch* batch) const noexcept {
+    return write_unless_stuck(db_.get(), *background_, sync, batch);
   }
 
   rocksdb::DB* db() const noexcept { return db_.get(); }
@@ -74,12 +117,31 @@ class Database {
   static constexpr int kCacheShardBits = 2;  // few threads, and blocks that are large beside a small cache
   static constexpr size_t kBandBytes = 34;   // scope, state, priority: rows of one band are inserted in key order
 
+  rocksdb::Status open_rocksdb(const Settings& settings, bool is_new, bool reads_only) noexcept {
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    const auto cache = rocksdb::NewLRUCache(settings.block_cache_bytes, kCacheShardBits);
+    for (size_t i = 0; i < kFamilies; ++i) {
+      families.emplace_back(kNames[i], family_options(static_cast<Family>(i), settings, cache));
+    }
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DBOptions options = database_options(settings, is_new);
+    options.env = env_.get();
+    background_ = std::make_shared<Background>();
+    options.listeners = {background_};
+    if (trial_) trial_(&options, &families[static_cast<size_t>(Family::kJobs)].options);
+    const rocksdb::Status status = reads_only ? read_into(options, settings.path, families, &handles, &db_)
+                                              : open_into(options, settings.path, families, &handles, &db_);
+    if (status.ok()) std::copy(handles.begin(), handles.end(), handles_.begin());
+    return status;
+  }
+
   // Whether there is a database. RocksDB takes a directory without the file CURRENT for a new one, and clears away the
   // data that it finds there.
   static rocksdb::Status look(const std::string& path, bool* is_new) noexcept {
     std::vector<std::string> names;
     rocksdb::Status status = rocksdb::Env::Default()->GetChildren(path, &names);
     if (!status.ok()) return status;
+    close_to_others(path, names);
     *is_new = std::find(names.begin(), names.end(), "CURRENT") == names.end();
     const bool has_data = std::any_of(names.begin(), names.end(), [](const std::string& name) {
       return name.ends_with(".sst") || name.ends_with(".log") || name.ends_with(".blob");
@@ -99,6 +161,7 @@ class Database {
     // All files stay open. With a bound RocksDB 7.8 reopens them for a scan, and when descriptors run out it ends the
     // scan early with an OK status: rows are missed in silence.
     options.max_open_files = -1;
+    options.wal_bytes_per_sync = 1 << 20;  // so that little is left to do when a log is fsynced
     options.max_total_wal_size = 4 * settings.memtable_bytes;
     return options;
   }
@@ -157,6 +220,23 @@ class Database {
     }
   }
 
+  template <typename Options, typename Families, typename Handles, typename Owner>
+  static rocksdb::Status read_into(const Options& options, const std::string& path, const Families& families,
+                                   Handles* handles, Owner* owner) noexcept {
+    if constexpr (requires { rocksdb::DB::OpenForReadOnly(options, path, families, handles, owner); }) {
+      return rocksdb::DB::OpenForReadOnly(options, path, families, handles, owner);
+    } else {
+      typename Owner::pointer db = nullptr;
+      rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, path, families, handles, &db);
+      owner->reset(db);
+      return status;
+    }
+  }
+
+  Trial trial_;
+  std::shared_ptr<Background> background_;  // of the database that is open
+  Durable durable_;
+  std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(std::make_shared<WatchedFiles>(&durable_));
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilies> handles_{};
 };

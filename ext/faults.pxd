@@ -1,6 +1,6 @@
 """From a fault of the core to an error of telha_queue/errors.py. Needs the GIL; errors are made nowhere else."""
 
-from libc.errno cimport EAGAIN, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC
+from libc.errno cimport EAGAIN, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS
 from libc.stdint cimport uint64_t
 from outcome cimport (
     CODE_CLOSED,
@@ -36,7 +36,7 @@ cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
         return forked()
     text = fault.status().ToString().decode(errors="replace")
     if fault.code == CODE_FAILED:
-        text = f"an earlier write failed; close the queue and open it again: {text}"
+        text = f"an earlier write failed, and until the queue is opened again it takes no more: {text}"
     outcome = "unknown" if fault.outcome_unknown else "none"
     if fault.status().IsNoSpace():
         return errors.StorageFull(text, outcome=outcome)
@@ -76,9 +76,9 @@ cdef inline object lock_error(int error, bytes path, int owner_pid):
     where = fsdecode(path)
     if error == EAGAIN:
         return errors.StoreLocked(where, owner_pid or None)
-    if error == ENOSPC:
+    if error in (ENOSPC, EDQUOT):
         return errors.StorageFull(f"{where}: {strerror(error)}")
-    if error in (EMFILE, ENFILE, EIO, ENOMEM):
+    if error in (EMFILE, ENFILE, EIO, ENOMEM, EROFS):
         return errors.StorageError(f"{where}: {strerror(error)}")
     return errors.InvalidPath(f"{where}: {strerror(error)}")
 

@@ -110,16 +110,14 @@ class GroupCommit {
   }
 
   rocksdb::Status write_all(const Database& database, Writer* group) noexcept {
-    rocksdb::WriteOptions options;
-    options.sync = true;
-    if (group->next == nullptr) return database.db()->Write(options, group->batch);
+    if (group->next == nullptr) return database.write(true, group->batch);
     together_.Clear();
     Appender appender(database, &together_);
     for (Writer* writer = group; writer != nullptr; writer = writer->next) {
       const rocksdb::Status status = writer->batch->Iterate(&appender);
       if (!status.ok()) return status;
     }
-    return database.db()->Write(options, &together_);
+    return database.write(true, &together_);
   }
 
   static constexpr std::chrono::nanoseconds kLongestWait{1'000'000};

@@ -22,7 +22,9 @@ cdef inline Fault name_scope(Store* store, const char* scope, Bytes name) noexce
     cdef PinnableSlice stored
     cdef WriteBatch batch
     cdef Bytes known
-    cdef Fault fault = visit.enter(store)
+    cdef Fault fault
+    store.heal()
+    fault = visit.enter(store)
     if fault.ok():
         fault = _get_name(store, scope, &stored)
         known.data = stored.data()

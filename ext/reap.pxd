@@ -38,7 +38,9 @@ cdef inline Fault reap(Store* store, int64_t now_us, Reaped* counts, List[Row]* 
     cdef Lock pass_lock
     cdef Lock lock
     cdef int64_t due_us = max(now_us - store.settings.lease_grace_us, 0)
-    cdef Fault fault = visit.enter(store)
+    cdef Fault fault
+    store.heal()
+    fault = visit.enter(store)
     if not fault.ok():
         return fault
     if now_us == INT64_MAX:

@@ -11,27 +11,30 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
-#include <thread>
 
 #include "claims.hpp"
 #include "database.hpp"
 #include "due.hpp"
+#include "failure.hpp"
 #include "fault.hpp"
 #include "fork.hpp"
 #include "group_commit.hpp"
 #include "known_scopes.hpp"
 #include "leased.hpp"
 #include "owner_lock.hpp"
+#include "probe.hpp"
 #include "registry.hpp"
 #include "rows.hpp"
 #include "settings.hpp"
+#include "syncer.hpp"
+#include "times.hpp"
 #include "turns.hpp"
 #include "waiters.hpp"
 #include "windows.hpp"
 
 namespace telha {
 
-class Store {
+class Store : public Times {
  public:
   static constexpr size_t kLeases = 64 * 1024;
 
@@ -58,14 +61,15 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store() { Stores::of_process().forget(this); }
 
-  // Requires that the settings are final. The lock is released when the database cannot be opened.
-  Fault open() noexcept {
+  // Requires that the settings are final. The lock is released when the database cannot be opened. With `recovers`,
+  // what is missing is told in `dropped` and is no reason to refuse.
+  Fault open(bool recovers) noexcept {
     fork::note_open();
     if (!Stores::of_process().begin_open(this)) {
       owner.release();
       return Fault::of(Code::kClosed);
     }
-    Fault fault = open_database();
+    Fault fault = open_database(recovers);
     Stores::of_process().end_open();
     return fault;
   }
@@ -74,16 +78,13 @@ class Store {
   // that is not the first only waits until the first is done.
   Fault close() noexcept {
     std::unique_lock lock(mutex);
-    if (phase_.load() != Phase::kOpen) {
+    left_.wait(lock, [this] { return phase_.load() != Phase::kReopening; });
+    if (phase_.load() != Phase::kOpen && phase_.load() != Phase::kDown) {
       left_.wait(lock, [this] { return phase_.load() != Phase::kClosing; });
       return Fault{};
     }
-    phase_.store(Phase::kClosing);
-    waiters.wake_all();
-    left_.wait(lock, [this] { return visits_.load() == 0; });
-    lock.unlock();
-    stop_syncing();
-    if (has_clock_.load() && !has_failed_.load()) write_clock();
+    leave_phase(lock, Phase::kClosing);
+    if (has_clock() && !failure_.is_set()) write_clock();
     rocksdb::Status status = database.close();
     owner.release();
     lock.lock();
@@ -92,8 +93,45 @@ class Store {
     return Fault::read(std::move(status));
   }
 
+  // Opens the database again, keeping the directory: calls under way are waited for, others wait meanwhile. If it
+  // cannot be opened for writing, it is opened for reading, unless it is damaged and might be read with fewer rows.
+  Fault reopen() noexcept {
+    if (fork::is_child()) return Fault::of(Code::kForked);
+    std::unique_lock lock(mutex);
+    if (phase_.load() == Phase::kReopening) {
+      left_.wait(lock, [this] { return phase_.load() != Phase::kReopening; });
+      if (phase_.load() == Phase::kOpen) return failure_.is_set() ? failure_.fault() : Fault{};
+    }
+    if (phase_.load() != Phase::kOpen && phase_.load() != Phase::kDown) return Fault::of(Code::kClosed);
+    leave_phase(lock, Phase::kReopening);
+    if (!failure_.is_set() && has_clock()) write_clock();
+    (void)database.close();
+    forget_all();
+    rocksdb::Status status = database.open(settings, false, &dropped);
+    Phase next = Phase::kOpen;
+    if (status.ok()) {
+      failure_.clear();
+    } else {
+      failure_.replace(status);
+      if (status.IsCorruption() || !database.open_for_reading(settings).ok()) next = Phase::kDown;
+    }
+    if (status.ok()) syncer_.start();
+    lock.lock();
+    phase_.store(next);
+    left_.notify_all();
+    return Fault::read(std::move(status));
+  }
+
+  // Before a verb that writes: after a failed write, tries at most once a second whether the cause is gone.
+  void heal() noexcept {
+    if (failure_.is_set() && !fork::is_child() && failure_.claim_try() && accepts_writes(settings.path)) {
+      (void)reopen();
+    }
+  }
+
   // Around a verb that writes, unless it waits for an fsync, which threads share by waiting together.
   void take_turn() noexcept {
+    heal();
     if (settings.durability != Durability::kSync && !fork::is_child()) turns_.take();
   }
   void give_turn_back() noexcept {
@@ -102,29 +140,17 @@ class Store {
 
   bool is_open() const noexcept { return phase_.load() == Phase::kOpen; }
 
-  // Makes one batch durable as the settings say. After a failed write every later one is refused with the first cause:
-  // the log's tail is then in doubt, and RocksDB with assertions may abort when it is synced or appended to again.
+  // Makes one batch durable as the settings say. After a failed write every later one is refused, see failure.hpp.
   Fault commit(rocksdb::WriteBatch* batch) noexcept {
-    if (has_failed_.load(std::memory_order_acquire)) return failed();
-    rocksdb::Status status = settings.durability == Durability::kSync
-                                 ? group_commit_.write(database, batch)
-                                 : database.db()->Write(rocksdb::WriteOptions(), batch);
+    if (failure_.is_set()) return failure_.fault();
+    rocksdb::Status status =
+        settings.durability == Durability::kSync ? group_commit_.write(database, batch) : database.write(false, batch);
     if (!status.ok()) {
-      remember_failure(status);
+      failure_.remember(status);
       return Fault::write(std::move(status));
     }
-    if (settings.durability == Durability::kGroup) is_dirty_.store(true, std::memory_order_release);
+    if (settings.durability == Durability::kGroup) syncer_.note_write();
     return Fault{};
-  }
-
-  // Strictly increasing over all jobs of the store, across ties and steps of the clock.
-  uint64_t next_created_at(int64_t now_us) noexcept {
-    uint64_t last = last_created_at_.load();
-    uint64_t next = 0;
-    do {
-      next = std::min(std::max(last + 1, static_cast<uint64_t>(now_us)), kMaxTimeUs);
-    } while (!last_created_at_.compare_exchange_weak(last, next));
-    return next;
   }
 
   // 64 well mixed bits (splitmix64). They tell ids apart and are no secret.
@@ -135,24 +161,10 @@ class Store {
     return z ^ (z >> 31);
   }
 
-  // The latest time that stored jobs, a clean close or a verb bear witness to.
-  uint64_t last_seen_us() const noexcept { return std::max(seen_us_.load(), last_created_at_.load()); }
+  // Takes everything that was acknowledged to disk; mode sync has done so already.
+  Fault flush() noexcept;
 
-  // Takes note of the time of a call; returns the latest of any call. A thread that has read the clock and then waited
-  // must not decide as of an earlier time than others have.
-  int64_t see(int64_t now_us) noexcept {
-    uint64_t seen = seen_us_.load(std::memory_order_relaxed);
-    const auto now = static_cast<uint64_t>(now_us);
-    while (seen < now && !seen_us_.compare_exchange_weak(seen, now)) {
-    }
-    return static_cast<int64_t>(std::max(seen, now));
-  }
-
-  void restore_clock(uint64_t last_created_at, uint64_t seen_us) noexcept {
-    last_created_at_.store(last_created_at);
-    seen_us_.store(seen_us);
-    has_clock_.store(true);
-  }
+  Dropped dropped;  // when it was opened
 
   // Rows that a scan met and could not decode, since the store was opened.
   std::atomic<uint64_t> corrupt_rows{0};
@@ -160,11 +172,10 @@ class Store {
  private:
   friend class Visit;
   using Stores = Registry<Store>;
-  static constexpr uint64_t kMaxTimeUs = INT64_MAX;
-  enum class Phase { kNew, kOpen, kClosing, kClosed };
+  enum class Phase { kNew, kOpen, kReopening, kDown, kClosing, kClosed };  // down: not even reading works
 
-  Fault open_database() noexcept {
-    rocksdb::Status status = database.open(settings);
+  Fault open_database(bool recovers) noexcept {
+    rocksdb::Status status = database.open(settings, recovers, &dropped);
     if (!status.ok()) {
       owner.release();
       return Fault::read(std::move(status));
@@ -172,48 +183,56 @@ class Store {
     random_state_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
     windows.set_ready_limit(settings.window_jobs);
     phase_.store(Phase::kOpen);
-    if (settings.durability == Durability::kGroup) syncer_ = std::thread([this] { sync_in_groups(); });
+    syncer_.start();
     return Fault{};
   }
 
-  Fault failed() noexcept {
-    std::lock_guard lock(failure_mutex_);
-    Fault fault = Fault::of(Code::kFailed);
-    fault.cause = std::make_shared<rocksdb::Status>(first_failure_);
-    return fault;
+  // Waits, with the mutex, until the last call has left; then lets go of the mutex and ends the syncing thread.
+  void leave_phase(std::unique_lock<std::mutex>& lock, Phase phase) noexcept {
+    phase_.store(phase);
+    waiters.wake_all();
+    left_.wait(lock, [this] { return visits_.load() == 0; });
+    lock.unlock();
+    syncer_.stop();
   }
 
-  void remember_failure(const rocksdb::Status& status) noexcept {
-    std::lock_guard lock(failure_mutex_);
-    if (!has_failed_.exchange(true)) first_failure_ = status;
+  // What memory knows of jobs: a write that failed may be there after all once the log is read again.
+  void forget_all() noexcept {
+    renew(&leased, &jobs);
+    renew(&claims, &jobs);
+    renew(&jobs);
+    renew(&windows);
+    windows.set_ready_limit(settings.window_jobs);
+    renew(&scopes);
+    leases.clear();
+    knows_leases = false;
+    corrupt_leases = 0;
+    moves.fetch_add(1);
   }
 
-  void sync_in_groups() noexcept {
-    const auto pause = std::chrono::milliseconds(settings.group_sync_ms);
-    std::unique_lock lock(sync_mutex_);
-    while (!stop_.wait_for(lock, pause, [this] { return is_stopping_; })) {
-      // Never after a failed write: the log's tail is in doubt then, and syncing it may abort the process.
-      if (!is_dirty_.exchange(false) || has_failed_.load()) continue;
-      const rocksdb::Status status = database.db()->SyncWAL();
-      if (!status.ok()) remember_failure(status);
-    }
+  template <typename Part, typename... Arguments>
+  static void renew(Part* part, Arguments... arguments) noexcept {
+    std::destroy_at(part);
+    std::construct_at(part, arguments...);
   }
 
-  void stop_syncing() noexcept {
-    {
-      std::lock_guard lock(sync_mutex_);
-      is_stopping_ = true;
-    }
-    stop_.notify_all();
-    if (syncer_.joinable()) syncer_.join();
+  // For a call that found the store not open: whether it is worth entering again.
+  Fault await_reopening() noexcept {
+    std::unique_lock lock(mutex);
+    left_.wait(lock, [this] { return phase_.load() != Phase::kReopening; });
+    if (phase_.load() == Phase::kDown) return failure_.fault();
+    return phase_.load() == Phase::kOpen ? Fault{} : Fault::of(Code::kClosed);
   }
 
+  // The last write, which takes everything to disk.
   void write_clock() noexcept {
     char bytes[8];
     for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(last_seen_us() >> (56 - 8 * i));
     rocksdb::WriteOptions options;
     options.sync = true;
-    (void)database.db()->Put(options, database.family(Family::kMeta), "clock", rocksdb::Slice(bytes, sizeof bytes));
+    const rocksdb::Slice clock(bytes, sizeof bytes);
+    const rocksdb::Status status = database.db()->Put(options, database.family(Family::kMeta), "clock", clock);
+    if (status.ok()) (void)database.mark(database.db()->GetLatestSequenceNumber());
   }
 
   Turns turns_;
@@ -222,20 +241,9 @@ class Store {
   std::atomic<int64_t> visits_{0};
   std::condition_variable left_;  // the last visit under a closing store, or the store itself, is gone
 
-  std::atomic<uint64_t> last_created_at_{0};
-  std::atomic<uint64_t> seen_us_{0};
   std::atomic<uint64_t> random_state_{0};
-  std::atomic<bool> has_clock_{false};  // the two above are what the store says, so they may be written back
-
-  std::atomic<bool> has_failed_{false};
-  std::mutex failure_mutex_;
-  rocksdb::Status first_failure_;
-
-  std::thread syncer_;
-  std::mutex sync_mutex_;
-  std::condition_variable stop_;
-  std::atomic<bool> is_dirty_{false};
-  bool is_stopping_ = false;
+  Failure failure_;
+  Syncer syncer_{&settings, &database, &failure_};
 };
 
 // One call of a verb. While it lives, close() waits.
@@ -248,11 +256,13 @@ class Visit {
 
   Fault enter(Store* store) noexcept {
     if (fork::is_child()) return Fault::of(Code::kForked);
-    store->visits_.fetch_add(1);
-    store_ = store;
-    if (store->is_open()) return Fault{};
-    leave();
-    return Fault::of(Code::kClosed);
+    for (;;) {
+      store->visits_.fetch_add(1);
+      store_ = store;
+      if (store->is_open()) return Fault{};
+      leave();
+      if (Fault fault = store->await_reopening(); !fault.ok()) return fault;
+    }
   }
 
  private:
@@ -269,6 +279,17 @@ class Visit {
 
   Store* store_ = nullptr;
 };
+
+inline Fault Store::flush() noexcept {
+  Visit visit;
+  Fault fault = visit.enter(this);
+  uint64_t durable = 0;
+  if (fault.ok() && failure_.is_set()) return failure_.fault();
+  if (!fault.ok() || settings.durability == Durability::kSync) return fault;
+  const rocksdb::Status status = syncer_.sync(&durable);
+  if (status.ok()) (void)database.mark(durable);
+  return Fault::write(status);
+}
 
 // At the end of the process; see registry.hpp. Returns how many stores could not be closed well.
 inline size_t close_all_stores() noexcept { return Registry<Store>::of_process().end(); }

@@ -37,6 +37,10 @@ cdef extern from "database.hpp" namespace "telha" nogil:
         IDEMPOTENCY "telha::Family::kIdempotency"
         PAYLOADS "telha::Family::kPayloads"
 
+    cdef cppclass Dropped:
+        string damage
+        uint64_t sequence_numbers
+
     cdef cppclass Database:
         DB* db() noexcept
         ColumnFamilyHandle* family(Family family) noexcept
@@ -68,12 +72,16 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         uint64_t corrupt_leases
         Corrupt moves
         Corrupt corrupt_rows
-        Fault open() noexcept
+        Dropped dropped
+        Fault open(bint recovers) noexcept
         Fault close() noexcept
         void take_turn() noexcept
         void give_turn_back() noexcept
         bint is_open() noexcept
         Fault commit(WriteBatch* batch) noexcept
+        Fault flush() noexcept
+        Fault reopen() noexcept
+        void heal() noexcept
         uint64_t next_created_at(int64_t now_us) noexcept
         uint64_t random() noexcept
         uint64_t last_seen_us() noexcept

@@ -1,6 +1,6 @@
 """The compiled codec: keys, records and transitions. `ext/_codec.pyx` says what each promises."""
 
-from typing import Never, Protocol, final
+from typing import Never, Protocol, final, type_check_only
 from uuid import UUID
 
 from telha_queue.job import JobEvent, JobState
@@ -8,6 +8,7 @@ from telha_queue.record import RecordFields
 from telha_queue.scope import Scope
 from telha_queue.transitions import Command, Policy
 
+@type_check_only
 class PayloadSource(Protocol):
     """Where the payload of a record is read that stands in a row of its own."""
 

@@ -47,6 +47,13 @@ def wiring(engine: Engine | None, config: QueueConfig | None, clock: Clock | Non
         raise InvalidType(f"clock is a callable that returns microseconds, not {type(clock).__name__}")
 
 
+def recover(choice: str | None) -> bool:
+    """Whether a damaged store is opened nevertheless."""
+    if choice is not None and exact_text(choice) != "point_in_time":
+        raise InvalidArgument(f"recover is 'point_in_time' or None, not {shown(choice)}")
+    return choice is not None
+
+
 def scope_key(scope: Scope) -> bytes:
     """The key of a scope."""
     if type(scope) is not Scope:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from telha_queue._seam import NewJob, Token
 from telha_queue.errors import JobError
-from telha_queue.job import JobRecord, JobState, ReapReport
+from telha_queue.job import JobRecord, JobState, ReapReport, Recovered
 from telha_queue.named import NamedTuple
 
 TYPE_CHECKING = False
@@ -167,6 +167,16 @@ class Engine(Protocol):
 
     def last_seen_us(self) -> int:
         """The latest time the stored jobs bear witness to (0 for an empty store): the clock starts from it."""
+
+    @property
+    def recovered(self) -> Recovered | None:
+        """What was missing when it was opened, if it was to be opened nevertheless."""
+
+    def flush(self) -> None:
+        """Take to disk what was acknowledged so far."""
+
+    def reopen(self) -> None:
+        """Close the store beneath and open it again, while calls wait; the directory is owned all the time."""
 
     def close(self) -> None:
         """Wait for calls under way, wake waiters, release everything. Calling it again does nothing."""

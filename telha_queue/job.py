@@ -96,3 +96,12 @@ class ReapReport(NamedTuple):
     """The dead ones, one by one."""
     corrupt: int = 0
     """Leased rows that do not decode; they are left as they are."""
+
+
+class Recovered(NamedTuple):
+    """What was missing when a queue was opened with `recover`."""
+
+    damage: tuple[str, ...]
+    """A sentence for each thing that is missing or damaged, with the file and what is known."""
+    lost_rows: int
+    """How many of the newest row versions, by their sequence numbers, are gone. Others may be missing too."""

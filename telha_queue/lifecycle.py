@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from telha_queue.job import ReapReport
+    from telha_queue.job import ReapReport, Recovered
     from telha_queue.reaper import Reaper
 
 
@@ -52,22 +52,42 @@ class OpenQueue:
         clock: Clock | None = None,
         *,
         create: bool = True,
+        recover: str | None = None,
     ) -> Self:
         """Open the queue in a directory, creating both when they are missing and `create` is true.
 
         Without a config, defaults and TELHA_JOBS_* variables apply. Raises StoreLocked when another owner has the
-        directory open, InvalidPath when it cannot be a queue, ConfigError, CorruptionError.
+        directory open, InvalidPath when it cannot be a queue, ConfigError, and CorruptionError when something is gone
+        that was on disk. `recover="point_in_time"` opens it nevertheless, with what is left, and `recovered` tells.
         """
         from telha_queue.engines.rocks import RocksEngine  # the import that loads RocksDB
 
         check.wiring(None, config, clock)  # before a directory is made and owned
+        recovers = check.recover(recover)
         settings = QueueConfig.from_env() if config is None else config
-        return cls(RocksEngine.open(path, settings, create=create), settings, clock)
+        return cls(RocksEngine.open(path, settings, create=create, recovers=recovers), settings, clock)
 
     @property
     def config(self) -> QueueConfig:
         """The settings this queue was opened with."""
         return self._config
+
+    @property
+    def recovered(self) -> Recovered | None:
+        """What was missing when this queue was opened with `recover`; None when nothing was."""
+        return self._engine.recovered
+
+    def flush(self) -> None:
+        """Return when everything acknowledged so far is on disk: at once with durability "sync"."""
+        self._engine.flush()
+
+    def reopen(self) -> None:
+        """Open the store beneath again, when writes have failed and the cause is gone.
+
+        The directory stays owned; other calls wait meanwhile. The queue tries this by itself, at most once a second,
+        when something is to be written. Raises StorageError when the store still takes no writes; reads go on then.
+        """
+        self._engine.reopen()
 
     def start_reaper(self) -> Reaper:
         """Run `reap_expired` every `reaper_interval_secs` in a thread until the queue is closed.

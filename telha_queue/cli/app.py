@@ -118,14 +118,14 @@ def _or_earlier(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     return ctx.meta[_EARLIER + name]
 
 
-def open_queue(path: str | None, *, create: bool = False) -> Queue:
+def open_queue(path: str | None, *, create: bool = False, recover: str | None = None) -> Queue:
     """Open the queue that a command is about. It must exist unless `create` is true."""
     if not path:
         raise exits.OneLine(f"which queue? Give --path DIR or set {PATH_VARIABLE}")
     from telha_queue.queue import Queue
 
     try:
-        return Queue.open(path, create=create)
+        return Queue.open(path, create=create, recover=recover)
     except ImportError as error:
         raise exits.OneLine(f"the storage engine does not load: {error}", exits.STORAGE) from error
 
@@ -149,6 +149,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, asked: bool) -> N
         "jobs": "telha_queue.cli.app:jobs",
         "stats": "telha_queue.cli.stats:stats",
         "info": "telha_queue.cli.info:info",
+        "recover": "telha_queue.cli.recover:recover",
     },
 )
 @early_options

@@ -18,6 +18,7 @@ from uuid import UUID
 from telha_queue._codec import encode_record, make_job_id
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities, JobRecords, Kinds, NewJob, Outcomes, ScopeNames, Token
+from telha_queue.engines.diskless import Diskless
 from telha_queue.engines.sorted_rows import SortedRows
 from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
@@ -31,7 +32,7 @@ _SIGNAL_SLICE_SECS = 0.05
 """Longest sleep of the main thread, which alone runs signal handlers."""
 
 
-class MemoryEngine:
+class MemoryEngine(Diskless):
     """Stores jobs in this process's memory; `engine.Engine` says what each verb means.
 
     `id_bits(62)` gives the random bits of a job id; a test that wants to know ids beforehand brings its own.
@@ -195,8 +196,7 @@ class MemoryEngine:
         """
         with self._locked():
             rows = (self._rows[key] for key in self._rows.pending(scope))
-            gates = (row.not_before for row in rows if _wanted(row.kind, kinds))
-            return min((gate for gate in gates if gate is not None), default=None)
+            return min((row.not_before for row in rows if row.not_before and _wanted(row.kind, kinds)), default=None)
 
     def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
         """Sleep until the ticket grows or the time is over. Wakes for jobs of any scope and kind."""

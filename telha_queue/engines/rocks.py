@@ -17,7 +17,7 @@ LOCK_NAME = "telha.lock"
 """Held by the owner; its presence marks a directory as a queue. See docs/format.md."""
 MAX_PATH_BYTES = 1024
 MODE = 0o700
-"""Of the directory: its files are readable by others, so nobody else may enter."""
+"""Of the directory. Its files are made with 0600, see ext/watched_files.hpp."""
 
 
 class RocksEngine(Store):
@@ -26,15 +26,19 @@ class RocksEngine(Store):
     capabilities = Capabilities(durable=True, single_owner=True)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], config: QueueConfig, *, create: bool = True) -> RocksEngine:
+    def open(
+        cls, path: str | os.PathLike[str], config: QueueConfig, *, create: bool = True, recovers: bool = False
+    ) -> RocksEngine:
         """Open the directory, creating it (mode 0700) when it is missing and `create` is true.
+
+        With `recovers` it is opened with what is left, when something is gone that was on disk.
 
         Raises InvalidPath before any file is made when the path is not a queue and cannot become one.
         """
         refuse_in_child()
         where = _checked(path)
         _prepare(where, create)
-        return cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config)
+        return cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, recovers)
 
 
 def _checked(path: str | os.PathLike[str]) -> str:

@@ -70,11 +70,14 @@ def start(path: Path) -> Iterator[Child]:
     """start(program): run a program in a child process, with PREAMBLE before it; killed after the test."""
     started: list[subprocess.Popen[str]] = []
 
-    def run(program: str, *arguments: object, where: Path = path) -> subprocess.Popen[str]:
+    def run(
+        program: str, *arguments: object, where: Path = path, variables: dict[str, str] | None = None
+    ) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", PREAMBLE + program, str(where), *map(str, arguments)]
         pipe = subprocess.PIPE
+        env = environment() | (variables or {})
         child = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment(), start_new_session=True
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env, start_new_session=True
         )
         started.append(child)
         return child

@@ -97,7 +97,8 @@ class Caller:
 
     def operate(self) -> None:
         while True:
-            self.call("reap_expired")
+            self.count += 1
+            self.call("reopen" if self.count % 40 == 0 else "flush" if self.count % 10 == 0 else "reap_expired")
             for dead in self.queue.list(state=JobState.DEAD, limit=5):
                 self.call("retry", dead.scope, dead.job_id)
 

@@ -36,5 +36,7 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "counts": lambda: queue.counts(),
         "scopes": lambda: queue.scopes(),
         "reap_expired": lambda: queue.reap_expired(),
+        "flush": lambda: queue.flush(),
+        "reopen": lambda: queue.reopen(),
         "payload": lambda: lease.payload,
     }

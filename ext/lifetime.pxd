@@ -1,0 +1,61 @@
+"""A store's life, as Python calls it: opened, taken to disk, opened again, closed. Needs the GIL."""
+
+from convert cimport read_config
+from faults cimport lock_error, open_error, raise_for
+from meta cimport restore
+from outcome cimport Fault
+from store cimport Store, is_child
+
+
+cdef inline int open_store(Store* store, bytes path, bytes lock_path, config, bint recovers) except -1:
+    """Own and open a directory that exists."""
+    cdef const char* c_lock_path = lock_path
+    cdef int error
+    cdef Fault fault
+    with nogil:
+        error = store.owner.acquire(c_lock_path)
+    if error != 0:
+        raise lock_error(error, path, store.owner.owner_pid())
+    read_config(path, config, &store.settings)
+    with nogil:
+        fault = store.open(recovers)
+        if fault.ok():
+            fault = restore(store)
+        if not fault.ok():
+            store.close()
+    if not fault.ok():
+        raise open_error(&fault, path)
+    return 0
+
+
+cdef inline object recovered_of(Store* store):
+    """What was given up when the store was opened, a telha_queue.job.Recovered, or None."""
+    from telha_queue.job import Recovered
+
+    if store.dropped.damage.empty():
+        return None
+    damage = store.dropped.damage.c_str().decode(errors="replace")
+    return Recovered(tuple(damage.split("; ")), store.dropped.sequence_numbers)
+
+
+cdef inline int flush_store(Store* store) except -1:
+    cdef Fault fault
+    with nogil:
+        fault = store.flush()
+    return raise_for(&fault)
+
+
+cdef inline int reopen_store(Store* store) except -1:
+    cdef Fault fault
+    with nogil:
+        fault = store.reopen()
+    return raise_for(&fault)
+
+
+cdef inline int close_store(Store* store) except -1:
+    cdef Fault fault
+    if is_child():
+        return 0
+    with nogil:
+        fault = store.close()
+    return raise_for(&fault)

@@ -1,0 +1,53 @@
+// stall.hpp: writes that RocksDB would hold up for ever. When a flush has no room on the disk, RocksDB waits until
+// there is some, and has every writer wait with it once its buffers are full. A caller is told instead.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+namespace telha {
+
+// What went wrong in the background and is not over. RocksDB's threads tell it.
+class Background : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    std::lock_guard lock(mutex_);
+    error_ = *error;
+  }
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
+    if (!info.new_bg_error.ok()) return;
+    std::lock_guard lock(mutex_);
+    error_ = rocksdb::Status();
+  }
+
+  rocksdb::Status error() const noexcept {
+    std::lock_guard lock(mutex_);
+    return error_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  rocksdb::Status error_;
+};
+
+// A write that waits while RocksDB catches up with its work, but not while that work fails: then nothing is written,
+// and the answer is why.
+inline rocksdb::Status write_unless_stuck(rocksdb::DB* db, const Background& background, bool sync,
+                                          rocksdb::WriteBatch* batch) noexcept {
+  rocksdb::WriteOptions options;
+  options.sync = sync;
+  options.no_slowdown = true;
+  for (;;) {
+    rocksdb::Status status = db->Write(options, batch);
+    if (!status.IsIncomplete()) return status;
+    rocksdb::Status error = background.error();
+    if (!error.ok()) return error;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace telha

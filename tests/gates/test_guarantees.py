@@ -1,0 +1,29 @@
+"""Every promise of docs/guarantees.md names tests, and they exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "guarantees.md").read_text()
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
+PROMISES = re.findall(r"^\| (P\d+) \|(.*)\|$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED)
+def test_a_test_that_holds_a_promise_exists(path: str, name: str) -> None:
+    module = ast.parse((ROOT / path).read_text())
+    assert name in {node.name for node in ast.walk(module) if isinstance(node, ast.FunctionDef)}
+
+
+def test_there_are_fifteen_promises_and_each_is_held_by_a_test() -> None:
+    assert [number for number, _ in PROMISES] == [f"P{number}" for number in range(1, 16)]
+    assert all(re.search(r"`tests/[\w/]+\.py::\w+`", rest) for _, rest in PROMISES)
+
+
+def test_every_name_of_a_test_is_understood() -> None:
+    assert PAGE.count("::test_") == len(re.findall(r"`tests/[\w/]+\.py::\w+`", PAGE))

@@ -1,0 +1,175 @@
+"""A disk that fails beneath an open queue: an error each time, reads go on, and writes come back with the disk."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).with_name("broken_disk.c")
+
+BREAK = """
+import errno, mmap, time
+from telha_queue.errors import *
+control = open(os.environ["TELHA_BROKEN_DISK"], "r+b")
+states = memoryview(mmap.mmap(control.fileno(), 12)).cast("i")
+def broken(**what):
+    states[0], states[1], states[2] = (what.get(name, 0) for name in ("write", "sync", "open"))
+def kinds():
+    found, after = set(), None
+    while page := queue.list(limit=1000, after=after):
+        found |= {job.kind for job in page}
+        after = page[-1]
+    return found
+def until_it_writes(kind):
+    tries = 0
+    while True:
+        try:
+            queue.enqueue(ACME, kind)
+            return tries
+        except StorageError as error:
+            assert error.outcome == "none", error
+            tries += 1
+            threading.Event().wait(0.1)
+config = QueueConfig(durability=sys.argv[2], memtable_bytes=65536)
+queue = Queue.open(PATH, config)
+acknowledged, unknown = set(), set()
+for n in range(300):
+    queue.enqueue(ACME, f"before{n}", b"p" * 300)
+    acknowledged.add(f"before{n}")
+"""
+
+
+@pytest.fixture
+def on_broken_disk(tmp_path, ended, path):
+    """on_broken_disk(program, *arguments): with BREAK in front of it."""
+    library, control = tmp_path / "broken_disk.so", tmp_path / "control"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True)
+    control.write_bytes(bytes(12))
+    more = {"LD_PRELOAD": library, "TELHA_BROKEN_DISK": control, "TELHA_BROKEN_UNDER": path}
+    return lambda program, *arguments: ended(
+        BREAK + program, *arguments, variables={name: str(value) for name, value in more.items()}
+    )
+
+
+FAULTS = [
+    ("write", errno.ENOSPC),
+    ("write", errno.EIO),
+    ("write", errno.EDQUOT),
+    ("sync", errno.EIO),
+    ("open", errno.EROFS),
+    ("open", errno.EMFILE),
+]
+
+
+@pytest.mark.parametrize("durability", ["sync", "group", "os"])
+@pytest.mark.parametrize(("what", "number"), FAULTS, ids=[f"{what} {errno.errorcode[n]}" for what, n in FAULTS])
+def test_a_fault_is_an_error_reads_go_on_and_writes_come_back_by_themselves(on_broken_disk, what, number, durability):
+    on_broken_disk(
+        """
+what, number = sys.argv[3], int(sys.argv[4])
+broken(**{what: number})
+errors = []
+for n in range(3000):
+    try:
+        queue.enqueue(ACME, f"during{n}", b"p" * 300)
+        acknowledged.add(f"during{n}")
+    except StorageError as error:
+        if not errors and what == "write" and number == errno.ENOSPC:
+            assert isinstance(error, StorageFull)
+        assert not isinstance(error, CorruptionError), error
+        if error.outcome == "unknown":
+            unknown.add(f"during{n}")
+        errors.append(error)
+        if len(errors) >= 3:
+            break
+    if n % 100 == 0 and config.durability != "sync":
+        try:
+            queue.flush()
+        except StorageError:
+            pass
+assert len(errors) == 3 or (what, config.durability) == ("sync", "os"), errors
+assert acknowledged <= kinds() <= acknowledged | unknown
+assert queue.lease_next(ACME, "none", worker_id="w") is None
+until = time.monotonic() + 1.2
+while time.monotonic() < until:  # tries to open it again, in vain
+    try:
+        queue.enqueue(ACME, "again")
+        acknowledged.add("again")
+    except StorageError as error:
+        if error.outcome == "unknown":
+            unknown.add("again")
+    assert acknowledged <= kinds() <= acknowledged | unknown
+broken()
+assert until_it_writes("after") < 30
+acknowledged.add("after")
+assert acknowledged <= kinds() <= acknowledged | unknown
+queue.close()
+with Queue.open(PATH) as queue:
+    assert acknowledged <= kinds() <= acknowledged | unknown
+    say("done")
+""",
+        durability,
+        what,
+        number,
+    )
+
+
+def test_reopen_brings_writes_back_at_once_and_the_directory_stays_owned(on_broken_disk):
+    on_broken_disk(
+        """
+import subprocess, threading
+lost = queue.lease_next(ACME, worker_id="w")
+broken(write=errno.ENOSPC)
+for call in (lambda: queue.enqueue(ACME, "x"), lambda: queue.complete(lost), queue.reopen):
+    try:
+        call()
+    except StorageError as error:
+        say(type(error).__name__, error.outcome)
+    else:
+        raise AssertionError("the disk is full")
+assert queue.get(ACME, lost.job_id).state == JobState.LEASED
+broken()
+waiter = threading.Thread(target=lambda: say(queue.lease_next(ACME, "late", worker_id="v", wait_secs=20).kind))
+waiter.start()
+queue.reopen()
+try:
+    Queue.open(PATH)
+except StoreLocked as error:
+    assert error.pid == os.getpid()
+assert queue.complete(lost).state == JobState.COMPLETED
+queue.enqueue(ACME, "late")
+waiter.join()
+queue.close()
+for call in (queue.reopen, queue.flush):
+    try:
+        call()
+    except StoreClosed:
+        say("closed")
+""",
+        "sync",
+    )
+
+
+@pytest.mark.parametrize("durability", ["sync", "group", "os"])
+def test_opening_on_a_broken_disk_is_an_error_and_harms_nothing(on_broken_disk, durability):
+    on_broken_disk(
+        """
+queue.close()
+for what in ({"write": errno.ENOSPC}, {"write": errno.EIO}, {"sync": errno.EIO}, {"open": errno.EMFILE},
+             {"open": errno.EROFS}):
+    broken(**what)
+    try:
+        Queue.open(PATH, config).close()
+    except StorageError as error:
+        assert not isinstance(error, CorruptionError), error
+    else:
+        raise AssertionError(f"opened with {what}")
+    broken()
+    with Queue.open(PATH, config) as queue:
+        assert kinds() == acknowledged
+""",
+        durability,
+    )
