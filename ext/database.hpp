@@ -19,6 +19,7 @@
 
 #include "durable.hpp"
 #include "guard.hpp"
+#include "log_gaps.hpp"
 #include "quiet_logger.hpp"
 #include "settings.hpp"
 #include "stall.hpp"
@@ -128,6 +129,8 @@ class Database {
     options.env = env_.get();
     background_ = std::make_shared<Background>();
     options.listeners = {background_};
+    end_at_gap_.begin();
+    options.wal_filter = &end_at_gap_;
     if (trial_) trial_(&options, &families[static_cast<size_t>(Family::kJobs)].options);
     const rocksdb::Status status = reads_only ? read_into(options, settings.path, families, &handles, &db_)
                                               : open_into(options, settings.path, families, &handles, &db_);
@@ -234,6 +237,7 @@ class Database {
   }
 
   Trial trial_;
+  EndAtGap end_at_gap_;
   std::shared_ptr<Background> background_;  // of the database that is open
   Durable durable_;
   std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(std::make_shared<WatchedFiles>(&durable_));
