@@ -195,6 +195,8 @@ cdef class Store:
         cdef List[Move] moves
         cdef List[Outcome] out
         cdef size_t i
+        if details is not None and len(details) != len(held):
+            raise ValueError("one error is needed for each token")
         moves.resize(len(held))
         for i in range(moves.size()):
             moves.at(i).command = command[0]

@@ -22,6 +22,7 @@ cdef enum:
     MAX_WORKER_ID_BYTES = 128
     MAX_IDEMPOTENCY_KEY_BYTES = 255
     MAX_BATCH_JOBS = 1000
+    SPEC_FIELDS = 7
     MAX_BATCH_BYTES = 16 << 20
 
 
@@ -78,6 +79,8 @@ cdef class NewJob:
 
     def __init__(self, str kind not None, bytes payload not None, uint8_t priority, not_before, str idempotency_key,
                  max_attempts):
+        if self.kind is not None:
+            raise TypeError("a job is made once")
         self.kind = kind
         self.payload = payload
         self.priority = priority
@@ -103,6 +106,8 @@ cdef class Token:
     """A lease as the seam sees it. `scope` is None when only the id is known."""
 
     def __init__(self, bytes scope, bytes job_id not None, str worker_id not None, uint64_t lease_generation):
+        if self.id_bytes != NULL:  # a call may be using what it points to
+            raise TypeError("a token is made once")
         if scope is not None and PyBytes_GET_SIZE(scope) != SCOPE_BYTES or PyBytes_GET_SIZE(job_id) != JOB_ID_BYTES:
             raise ValueError(f"a token has a scope of {SCOPE_BYTES} bytes and an id of {JOB_ID_BYTES}")
         self._scope = scope
@@ -123,6 +128,8 @@ cdef class Token:
     @property
     def job_id(self):
         """The 16 bytes of the job's id."""
+        if self.id_bytes == NULL:
+            raise TypeError("a token is made of a lease")
         return PyBytes_FromStringAndSize(self.id_bytes, JOB_ID_BYTES)
 
     @property
@@ -161,7 +168,7 @@ def new_jobs(specs, int64_t max_payload_bytes, now_us, bint atomic):
     if (type(specs) is list or type(specs) is tuple) and len(specs) <= MAX_BATCH_JOBS:
         specs = list(specs)  # nobody else can change this one, and generators are left to the other way
         for item in specs:
-            if type(item) is not _loaded_spec():
+            if type(item) is not _loaded_spec() or len(<tuple>item) != SPEC_FIELDS:
                 break
             spec = <tuple>item
             job = _plain_job(spec[0], spec[1], spec[2], spec[3], spec[4], spec[5], spec[6], max_payload_bytes)

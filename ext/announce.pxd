@@ -49,6 +49,7 @@ cdef inline void _offer(Store* store, const Row& row, int64_t not_before, bint i
     cdef Bytes kind = kind_of(row.value())
     _offer_to(store, store.windows.of(row.key()), row, kind, not_before, is_current)
     _offer_to(store, store.windows.of(NULL), row, kind, not_before, is_current)
+    store.windows.trim()
     _wake(store, row.key(), kind)
 
 

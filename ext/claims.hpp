@@ -30,9 +30,17 @@ class Claims {
   void take(const JobId& id, Claim why) noexcept { table_->hold(id)->claim = why; }
 
   // Waits until none of the ids is taken, then takes all of them: all or nothing, so that two calls which want the
-  // same ids in different orders cannot wait for each other. Ids may repeat; returns how many are distinct.
+  // same ids in different orders cannot wait for each other. Ids may repeat; returns how many are distinct. A call that
+  // has to wait reserves its ids, one call at a time, or calls on single jobs could keep one on many waiting for ever.
   size_t wait_and_take(Lock& lock, const std::vector<JobId>& ids) noexcept {
-    while (!can_take(ids)) returned_.wait(lock);
+    while (!can_take(ids)) {
+      if (reserver_ == nullptr) reserve(&ids, true);
+      returned_.wait(lock);
+    }
+    if (reserver_ == &ids) {
+      reserve(&ids, false);
+      returned_.notify_all();
+    }
     size_t distinct = 0;
     for (const auto& id : ids) {
       JobTable::Slot* const slot = table_->hold(id);
@@ -63,14 +71,27 @@ class Claims {
     // A lease that waits for a job comes first, or verbs that follow each other could keep the job from it for ever.
     if (leases_waiting_ != 0) return false;
     for (const auto& id : ids) {
-      if (of(id) != Claim::kNone) return false;
+      const JobTable::Slot* const slot = table_->find(id);
+      if (slot == nullptr) continue;
+      if (slot->claim != Claim::kNone || (slot->is_reserved && reserver_ != &ids)) return false;
     }
     return true;
+  }
+
+  void reserve(const std::vector<JobId>* ids, bool is_reserved) noexcept {
+    reserver_ = is_reserved ? ids : nullptr;
+    for (const auto& id : *ids) {
+      JobTable::Slot* const slot = is_reserved ? table_->hold(id) : table_->find(id);
+      if (slot == nullptr) continue;  // an id that stands twice
+      slot->is_reserved = is_reserved;
+      table_->settle(slot);
+    }
   }
 
   JobTable* table_;
   std::condition_variable returned_;
   size_t leases_waiting_ = 0;
+  const std::vector<JobId>* reserver_ = nullptr;  // of the call that comes next
 };
 
 }  // namespace telha

@@ -58,7 +58,7 @@ cdef inline Command command_of(Verb verb) noexcept:
 
 
 cdef inline int read_token(Token token, Move* move) except -1:
-    if token is None:
+    if token is None or token.id_bytes == NULL:
         raise TypeError("a token is a telha_queue.engine.Token")
     move.scope = token.scope_key
     move.job_id = token.id_bytes
@@ -71,7 +71,7 @@ cdef inline int read_token(Token token, Move* move) except -1:
 
 
 cdef inline int read_new_job(NewJob job, CoreJob* out) except -1:
-    if job is None:
+    if job is None or job.kind is None:
         raise TypeError("a job is a telha_queue.engine.NewJob")
     out.kind = text_bytes(job.kind)
     out.payload = bytes_of(job.payload)

@@ -38,6 +38,12 @@ class GroupCommit {
     return self.status;
   }
 
+  // After the database was opened again.
+  void begin_anew() noexcept {
+    std::lock_guard lock(mutex_);
+    failed_ = rocksdb::Status();
+  }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -75,9 +81,10 @@ class GroupCommit {
     expected_ = SIZE_MAX;  // nobody need tell a leader that has left
     lock.unlock();
     const auto started = Clock::now();
-    const rocksdb::Status status = write_all(database, group);
+    const rocksdb::Status status = failed_.ok() ? write_all(database, group) : failed_;
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - started);
     lock.lock();
+    if (failed_.ok()) failed_ = status;
     fsync_time_ = std::min((7 * fsync_time_ + took) / 8, kLongestWait);
     expected_ = size + waiting_;
     for (Writer* writer = group; writer != nullptr;) {
@@ -130,6 +137,7 @@ class GroupCommit {
   size_t expected_ = 0;  // how many writers the leader may hope for
   bool has_leader_ = false;
   std::condition_variable gathered_;
+  rocksdb::Status failed_;                  // the first write that failed: nothing may be written to that log any more
   std::chrono::nanoseconds fsync_time_{0};  // lately
   rocksdb::WriteBatch together_;            // the leader's
 };

@@ -23,8 +23,9 @@ class JobTable {
     JobId id;
     Row row;
     Claim claim = Claim::kNone;
+    bool is_reserved = false;  // by the call that comes next, whoever has the claim
 
-    bool is_free() const noexcept { return claim == Claim::kNone && row.is_null(); }
+    bool is_free() const noexcept { return claim == Claim::kNone && row.is_null() && !is_reserved; }
   };
 
   // Null when nothing is held of the job. Valid until the next call of hold() or settle().

@@ -20,6 +20,9 @@ from store cimport Store, Visit, fresh_batch, view_row
 from transit cimport transit, transit_viewed
 from transitions cimport Command
 
+cdef enum:
+    MAX_RESERVED = 1000
+
 
 cdef inline Fault lease(
     Store* store,
@@ -109,8 +112,8 @@ cdef inline Fault _gather(
     """Pick jobs and lease them into the batch until there are n, or no more, or no more room."""
     cdef Lock lock = Lock(store.mutex)
     cdef Fault fault
-    out.reserve(n)
-    taken.picked.reserve(n)
+    out.reserve(min(n, <size_t>MAX_RESERVED))
+    taken.picked.reserve(min(n, <size_t>MAX_RESERVED))
     while fault.ok() and out.size() < n and not taken.is_full:
         fault = _pick(store, &lock, scope, wanted, n - out.size(), may_wait, taken)
         if taken.picked.size() == taken.done:

@@ -86,6 +86,7 @@ cdef extern from "windows.hpp" namespace "telha" nogil:
         Window* find(const char* scope, const Kinds& kinds) noexcept
         const vector[WindowPtr]* of(const char* scope) noexcept
         void count(Window* window) noexcept
+        void trim() noexcept
         void withdraw(const char* key) noexcept
 
 cdef extern from "known_scopes.hpp" namespace "telha" nogil:

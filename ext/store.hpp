@@ -83,6 +83,7 @@ class Store : public Times {
       left_.wait(lock, [this] { return phase_.load() != Phase::kClosing; });
       return Fault{};
     }
+    turns_.end();
     leave_phase(lock, Phase::kClosing);
     if (has_clock() && !failure_.is_set()) write_clock();
     rocksdb::Status status = database.close();
@@ -204,6 +205,7 @@ class Store : public Times {
     renew(&windows);
     windows.set_ready_limit(settings.window_jobs);
     renew(&scopes);
+    group_commit_.begin_anew();
     leases.clear();
     knows_leases = false;
     corrupt_leases = 0;

@@ -32,7 +32,16 @@ inline thread_local LastTurn own_last_turn;
 
 class Turns {
  public:
+  // For good: nobody waits any more. A thread that ended with a turn in its hands, because the interpreter was at its
+  // end, is then not waited for.
+  void end() noexcept {
+    std::lock_guard lock(mutex_);
+    if (is_over_.exchange(true)) return;  // whoever was in line has left it, and nobody joins it any more
+    for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next) waiter->cv.notify_one();
+  }
+
   void take() noexcept {
+    if (is_over_.load(std::memory_order_relaxed)) return;
     const bool is_rare = calls_now_and_then();
     if (try_take()) return begin(false);
     // A thread that was woken by the job which this call wrote comes a moment before the call has ended.
@@ -41,13 +50,14 @@ class Turns {
       if (try_take()) return begin(false);
     }
     std::unique_lock lock(mutex_);
+    if (is_over_.load()) return;
     Waiter self;
     line_up(&self, is_rare);
-    wait(&self, is_rare, lock);
-    begin(is_rare);
+    if (wait(&self, is_rare, lock)) begin(is_rare);
   }
 
   void give_back() noexcept {
+    if (is_over_.load(std::memory_order_relaxed)) return;
     own_last_turn = {this, taken_.load(std::memory_order_relaxed)};
     if (passes_on_ || is_wanted_.load()) {
       std::lock_guard lock(mutex_);
@@ -115,13 +125,15 @@ class Turns {
     }
   }
 
-  void wait(Waiter* self, bool is_rare, std::unique_lock<std::mutex>& lock) noexcept {
+  // False: there are no turns any more.
+  bool wait(Waiter* self, bool is_rare, std::unique_lock<std::mutex>& lock) noexcept {
     const auto impatient_at = Clock::now() + (is_rare ? std::chrono::microseconds(0) : kPatience);
     auto pause = kFirstPause;
     uint64_t before = taken_.load(std::memory_order_relaxed);
     while (!self->has_turn) {
+      if (is_over_.load()) return false;
       if (first_ != self) {
-        self->cv.wait(lock, [&] { return first_ == self || self->has_turn; });
+        self->cv.wait(lock, [&] { return first_ == self || self->has_turn || is_over_.load(); });
         before = taken_.load(std::memory_order_relaxed);
         continue;
       }
@@ -130,10 +142,14 @@ class Turns {
       if (self->has_turn || first_ != self) continue;
       const uint64_t now = taken_.load(std::memory_order_relaxed);
       const bool is_busy = (now - before) * kBusyCall > pause;
-      if ((is_rare || !is_busy) && try_take()) return leave_line();
+      if ((is_rare || !is_busy) && try_take()) {
+        leave_line();
+        return true;
+      }
       before = now;
       pause = std::min(2 * pause, kLastPause);
     }
+    return true;
   }
 
   std::atomic<bool> is_taken_{false};
@@ -141,6 +157,7 @@ class Turns {
   bool passes_on_ = false;              // likewise
   std::atomic<bool> is_wanted_{false};  // the first in line is to have the turn at the end of a call
   std::atomic<bool> has_line_{false};
+  std::atomic<bool> is_over_{false};
   std::mutex mutex_;  // guards the line
   Waiter* first_ = nullptr;
   Waiter* last_ = nullptr;

@@ -73,6 +73,9 @@ class Windows {
     window->counted_bytes_ = window->row_bytes_;
   }
 
+  // After windows were told of jobs: forgets those that nobody asks for when there is too much in all of them.
+  void trim() noexcept { make_room(); }
+
   void withdraw(const char* key) noexcept {
     for (Window* window : *of(key)) window->withdraw(key);
     for (Window* window : any_) window->withdraw(key);

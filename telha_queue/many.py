@@ -33,6 +33,8 @@ def new_jobs(
         try:
             if not isinstance(spec, JobSpec):
                 raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
+            if len(spec) != len(JobSpec._fields):
+                raise InvalidType(f"a JobSpec has {len(JobSpec._fields)} fields, not {len(spec)}")
             job = new_job(*spec, max_payload_bytes, now_us)
             size_bytes += len(job.payload)
             jobs.append(job)

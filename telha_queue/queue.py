@@ -36,8 +36,9 @@ class Queue(OpenQueue):
     argument outside its range, StoreClosed after close() and StorageError when the disk fails. A StorageError with
     outcome "unknown" leaves it open whether the change was made.
 
-    Verbs on many jobs take up to 1,000, write once, and return one outcome each, in order: the job, or the error that
-    this one met, which harms no other. With `atomic=True` the first such error is raised and nothing is changed.
+    Verbs on many jobs take up to 1,000, write once, and return one outcome each, in order: the JobRecord, or the error
+    that this one met, which is returned and not raised, and harms no other. With `atomic=True` the first such error is
+    raised and nothing is changed.
     """
 
     def enqueue(
@@ -66,8 +67,9 @@ class Queue(OpenQueue):
         return self._engine.enqueue(key, job, now_us)
 
     def enqueue_many(self, scope: Scope, jobs: Iterable[JobSpec], *, atomic: bool = False) -> Outcomes:
-        """Store up to 1,000 jobs, and 16 MiB of payload, in one write.
+        """Store up to 1,000 jobs, and 16 MiB of payload, in one write; a JobRecord or an InvalidArgument for each.
 
+        Look at the outcomes, or give `atomic=True`: a job that was refused is not stored, and only its outcome says so.
         A job whose idempotency key is taken, in the store or earlier in the list, yields the job that has it.
         """
         key = scope_key(scope)
@@ -139,7 +141,7 @@ class Queue(OpenQueue):
         """Finish a job and lease the next of its scope for the same worker, in one write; for worker loops.
 
         Raises LeaseConflict when the lease is lost; nothing is leased then. If no job is ready the first is finished,
-        and with `wait_secs` the next is waited for as `lease_next` does.
+        and with `wait_secs` the next is waited for as `lease_next` does: an error of that wait leaves it finished.
         """
         held, wanted, ttl_us = token(lease), check.kind_filter(kinds), self._ttl_us(lease_ttl_secs)
         wait_us = check.span_us("wait_secs", wait_secs)
@@ -166,7 +168,7 @@ class Queue(OpenQueue):
         return self._engine.extend(held, check.heartbeat_us(lease_ttl_secs), self._now_us())
 
     def extend_many(self, leases: Leases, *, lease_ttl_secs: float | None = None, atomic: bool = False) -> Outcomes:
-        """Heartbeat for up to 1,000 leases in one write."""
+        """Heartbeat for up to 1,000 leases in one write; a JobRecord, LeaseConflict or JobNotFound for each."""
         check.flag("atomic", atomic)
         held, ttl_us = tokens(leases), check.heartbeat_us(lease_ttl_secs)
         return self._engine.extend_many(held, ttl_us, atomic, self._now_us()) if held else []
@@ -191,7 +193,7 @@ class Queue(OpenQueue):
         return self._engine.complete(token(lease), late != "refuse" and check.late(late), self._now_us())
 
     def complete_many(self, leases: Leases, *, late: str = "refuse", atomic: bool = False) -> Outcomes:
-        """Finish up to 1,000 jobs in one write."""
+        """Finish up to 1,000 jobs in one write; a JobRecord, LeaseConflict or JobNotFound for each."""
         check.flag("atomic", atomic)
         held, accept_late = tokens(leases), check.late(late)
         return self._engine.complete_many(held, accept_late, atomic, self._now_us()) if held else []
@@ -208,7 +210,10 @@ class Queue(OpenQueue):
     def fail_many(
         self, failures: Iterable[tuple[JobRecord | Lease, str]], *, retryable: bool = True, atomic: bool = False
     ) -> Outcomes:
-        """Count a failed attempt of up to 1,000 jobs, each a pair of lease and error, in one write."""
+        """Count a failed attempt of up to 1,000 jobs, each a pair of lease and error, in one write.
+
+        A JobRecord, LeaseConflict or JobNotFound for each.
+        """
         check.flag("retryable", retryable)
         check.flag("atomic", atomic)
         held, errors = failures_of(failures)
