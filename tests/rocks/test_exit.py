@@ -220,3 +220,29 @@ say(leased.kind)
     assert child.stdout.readline() == "handled\n"
     out, err = child.communicate("go\n", timeout=PATIENCE_SECS)
     assert (out, err, child.returncode) == ("late\n", "", 0)
+
+
+def test_a_call_after_a_daemon_thread_died_in_its_turn_is_refused_and_not_kept_waiting(ended, path):
+    # Such a thread ends where it asks for the interpreter's lock, and never gives its turn back.
+    program = """
+queue = Queue.open(PATH, QUICK)
+def work():
+    while True:
+        try:
+            queue.enqueue(ACME, "x")
+        except StoreClosed:
+            pass
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+class Last:
+    def __del__(self, queue=queue, scope=ACME, say=say):
+        try:
+            queue.enqueue(scope, "last")
+        except Exception:  # StoreClosed, unless the interpreter has already forgotten its modules
+            say("refused")
+import builtins
+builtins.kept = Last()
+threading.Event().wait(0.2)
+"""
+    for _ in range(3):
+        assert ended(program, where=path) == ["refused"]
