@@ -36,8 +36,9 @@ class Turns {
   // end, is then not waited for.
   void end() noexcept {
     std::lock_guard lock(mutex_);
-    if (is_over_.exchange(true)) return;  // whoever was in line has left it, and nobody joins it any more
+    is_over_.store(true);
     for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next) waiter->cv.notify_one();
+    first_ = last_ = nullptr;  // nobody may touch them from here on: they leave, and nobody joins the line any more
   }
 
   void take() noexcept {

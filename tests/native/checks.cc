@@ -184,8 +184,29 @@ int window(unsigned seed) {
   return 0;
 }
 
+// Some wait in the line when it is over.
+void end_turns() {
+  for (int round = 0; round < 200; ++round) {
+    telha::Turns turns;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 40; ++i) {
+          turns.take();
+          if (i % 8 == t) std::this_thread::sleep_for(std::chrono::microseconds(50));
+          turns.give_back();
+        }
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50 + round * 5));
+    turns.end();
+    for (auto& thread : threads) thread.join();
+  }
+}
+
 int turns(int count) {
   constexpr int kEach = 3000;
+  end_turns();
   telha::Turns turns;
   int in_turn = 0, total = 0;  // guarded by the turn: a sanitizer sees whether they are
   std::atomic<bool> overlapped{false};
