@@ -36,6 +36,7 @@ cdef extern from "rocksdb/iterator.h" namespace "rocksdb" nogil:
         void Seek(const Slice& target) noexcept
         void SeekToLast() noexcept
         void Next() noexcept
+        void Prev() noexcept
         Slice key() noexcept
         Slice value() noexcept
         Status status() noexcept

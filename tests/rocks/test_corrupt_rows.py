@@ -167,10 +167,13 @@ def test_a_damaged_name_is_not_told_and_is_put_right_by_the_next_job(path, clock
     assert ldb.rows("default")[row] == b"acme"
 
 
-def test_a_store_that_lost_its_format_row_is_refused_and_not_taken_for_a_new_one(path, clock, ldb):
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_a_store_that_lost_its_format_row_is_refused_and_not_taken_for_a_new_one(path, clock, ldb, has_ids):
     with Queue.open(path, QUICK, clock) as queue:
-        queue.enqueue(ACME, "x")
+        job = queue.enqueue(ACME, "x")
     ldb.delete("default", b"format")
+    if not has_ids:
+        ldb.delete("ids", job.job_id.bytes)
     before = ldb.all_rows()
     with pytest.raises(CorruptionError):
         Queue.open(path, QUICK, clock)
