@@ -4,7 +4,7 @@ from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libc.string cimport memcmp
 from libcpp.memory cimport unique_ptr
 
-from keys cimport JOB_ID_BYTES, SCOPE_BYTES, get_be64, make_job_id
+from keys cimport JOB_ID_BYTES, SCOPE_BYTES, get_be64, make_job_id, put_be64
 from lookup cimport ID_ROW_BYTES, get
 from outcome cimport CODE_NOT_FOUND, CODE_UNSUPPORTED_VERSION, Fault, fault_corrupt, fault_of, fault_read
 from rocksdb cimport Iterator, PinnableSlice, ReadOptions, Slice, WriteBatch
@@ -15,6 +15,8 @@ cdef extern from "clocks.hpp" namespace "telha" nogil:
 
 cdef enum:
     CLOCK_BYTES = 8
+    FLOOR_BYTES = 8
+    DAMAGED_FLOOR_US = 17_179_869_184  # more than the random part of any floor, see fence.pxd
     ID_TIME_BYTES = 8
 
 
@@ -33,6 +35,7 @@ cdef inline Fault restore(Store* store) noexcept nogil:
         fault = _read_clock(store, &seen_us)
     if fault.ok():
         store.restore_clock(last_created_at, seen_us)
+        fault = _read_floor(store)
     return fault
 
 
@@ -64,6 +67,38 @@ cdef inline Fault _read_clock(Store* store, uint64_t* seen_us) noexcept nogil:
     if fault.ok() and is_clock(stored):
         seen_us[0] = get_be64(stored.data())
     return fault
+
+
+cdef inline Fault _read_floor(Store* store) noexcept nogil:
+    """The floor of generations. A damaged row means that there is one; it is a time, so a later one is above it."""
+    cdef PinnableSlice stored
+    cdef Fault fault = get(store, META, Slice(b"floor", 5), &stored)
+    if fault.code == CODE_NOT_FOUND:
+        return Fault()  # not restored so far
+    if fault.ok():
+        store.generation_floor = min(store.last_seen_us(), <uint64_t>INT64_MAX - DAMAGED_FLOOR_US) + DAMAGED_FLOOR_US
+        if is_floor(stored):
+            store.generation_floor = get_be64(stored.data())
+    return fault
+
+
+cdef inline bint is_floor(const Slice& stored) noexcept nogil:
+    """Whether a value is a generation floor."""
+    return stored.size() == FLOOR_BYTES and 0 < get_be64(stored.data()) <= <uint64_t>INT64_MAX
+
+
+cdef inline void put_floor(Store* store, WriteBatch* batch) noexcept nogil:
+    """Write the floor that leases start at."""
+    cdef char[FLOOR_BYTES] value
+    put_be64(value, store.generation_floor)
+    batch.Put(store.database.family(META), Slice(b"floor", 5), Slice(value, FLOOR_BYTES))
+
+
+cdef inline void put_clock(Store* store, WriteBatch* batch) noexcept nogil:
+    """Write the latest time that the store knows of."""
+    cdef char[CLOCK_BYTES] value
+    put_be64(value, store.last_seen_us())
+    batch.Put(store.database.family(META), Slice(b"clock", 5), Slice(value, CLOCK_BYTES))
 
 
 cdef inline bint is_clock(const Slice& stored) noexcept nogil:

@@ -48,6 +48,10 @@ cdef extern from "rocksdb/write_batch.h" namespace "rocksdb" nogil:
         Status Delete(ColumnFamilyHandle* family, const Slice& key) noexcept
         size_t Count() noexcept
 
+cdef extern from "rocksdb/snapshot.h" namespace "rocksdb" nogil:
+    cdef cppclass Snapshot:
+        pass
+
 cdef extern from "rocksdb/db.h" namespace "rocksdb" nogil:
     cdef cppclass ColumnFamilyHandle:
         pass
