@@ -1,5 +1,6 @@
-// survey.hpp: the whole store as it is at one moment, read past the block cache. Lives inside one verb; iterators over
-// it go before it does.
+// survey.hpp: the whole store as it is at one moment. Lives inside one verb; iterators over it go before it does.
+//
+// What is looked up goes through the block cache: the look-ups of one scope come in the order of its ids.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -18,7 +19,6 @@ class Survey {
   void begin(Store* store) noexcept {
     end();
     store_ = store;
-    options_.fill_cache = false;
     options_.snapshot = store->database.db()->GetSnapshot();
   }
 

@@ -6,7 +6,7 @@ import pytest
 
 from telha_queue.config import QueueConfig
 from telha_queue.errors import CorruptionError, CorruptRecord, UnsupportedVersion
-from telha_queue.job import JobState
+from telha_queue.job import JobState, Lease
 from telha_queue.queue import Queue
 from telha_queue.record import decode, encode
 from telha_queue.scope import Scope
@@ -113,6 +113,38 @@ def test_the_reaper_counts_a_damaged_lease_and_reaps_the_others(damaged, ldb, cl
     report = queue.reap_expired()
     assert (report.reclaimed, report.dead, report.corrupt) == (1, 0, 1)
     assert queue.reap_expired().corrupt == 1
+    queue.close()
+    unharmed(ldb, jobs, damage)
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_verbs_on_many_and_those_that_wait_pass_a_damaged_row_by(damaged, ldb, clock, damage):
+    jobs, queue = damaged(damage)
+    held = queue.lease_next(ACME, worker_id="w")
+    assert held.job_id == jobs[1].job_id
+    last = queue.complete_and_lease(held)
+    assert last.job_id == jobs[2].job_id
+    assert queue.complete_and_lease(last, wait_secs=0.001) is None
+    stale = Lease(ACME, jobs[0].job_id, "w", 1)
+    for outcomes in (
+        queue.extend_many([stale]),
+        queue.complete_many([stale]),
+        queue.fail_many([(stale, "e")]),
+    ):
+        assert [type(outcome) for outcome in outcomes] in ([CorruptRecord], [UnsupportedVersion])
+    for refused in (
+        lambda: queue.complete_and_lease(stale),
+        lambda: queue.extend_many([stale], atomic=True),
+    ):
+        with pytest.raises(CorruptRecord):
+            refused()
+    assert queue.counts()[JobState.PENDING] == 1
+    assert queue.scopes() == [ACME]
+    assert queue._engine.next_due_us(ACME.key, None, clock()) is None
+    assert queue._engine.next_by_scan(ACME.key, None, clock()) is None
+    report = queue.fsck(repair=True)
+    assert (sum(report.found.values()), report.repaired) == (1, {})
+    assert [finding.job_id for finding in report.findings] == [jobs[0].job_id]
     queue.close()
     unharmed(ldb, jobs, damage)
 

@@ -7,6 +7,7 @@ import threading
 import pytest
 from fsck_cases import ACME, CASES, GLOBEX, LARGE, QUICK, STRANGER, filled, with_record
 
+from telha_queue.errors import StoreClosed
 from telha_queue.job import JobSpec
 from telha_queue.queue import Queue
 from telha_queue.upkeep import FindingKind, FsckReport
@@ -116,6 +117,27 @@ def test_more_damage_than_memory_may_hold_is_counted_and_repaired_in_bounded_wri
         mended = queue.fsck(repair=True)
         assert mended.repaired == {FindingKind.ID_MISSING: jobs}
         assert queue.fsck() == FsckReport(jobs, {}, {})
+
+
+def test_closing_the_queue_ends_a_check(path, together):
+    queue = Queue.open(path, QUICK)
+    for number in range(30):
+        queue.enqueue_many(ACME, [JobSpec("x", idempotency_key=f"{number} {i}") for i in range(1000)])
+    checks = 0
+
+    def check():
+        nonlocal checks
+        while True:
+            try:
+                assert queue.fsck(repair=True).is_clean
+            except StoreClosed:
+                return
+            checks += 1
+            begun.set()
+
+    begun = threading.Event()
+    together(check, check, lambda: begun.wait(20) and queue.close())
+    assert checks
 
 
 def test_a_check_beside_workers_sees_one_moment_and_repairs_harm_nobody(path, together):
