@@ -15,7 +15,7 @@ from pathlib import Path
 from telha_queue.clock import MAX_TIME_US
 from telha_queue.config import QueueConfig
 from telha_queue.engines.rocks import LOCK_NAME, MODE, RocksEngine, checked_path
-from telha_queue.errors import InvalidPath, StorageError, StorageFull
+from telha_queue.errors import InvalidPath, JobError, StorageError, StorageFull
 from telha_queue.upkeep import RestoreReport, SnapshotReport
 
 MARK_NAME = "telha.snapshot"
@@ -24,6 +24,7 @@ _MARK = "telha snapshot 1\nseen_us "
 _NOT_TAKEN = (MARK_NAME, LOCK_NAME, "LOCK", "telha.mark")
 _FILE_MODE = 0o600
 _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES)
+_PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
 def take_snapshot(store: RocksEngine, directory: str | os.PathLike[str]) -> SnapshotReport:
@@ -62,7 +63,13 @@ def _free_place(directory: str | os.PathLike[str], source: str) -> str:
     """Where something may be made: nothing is there, its parent is, and it is not inside of what it is made from."""
     where = os.path.abspath(checked_path(directory))
     parent = os.path.realpath(os.path.dirname(where))
-    if os.path.lexists(where):
+    try:
+        os.lstat(where)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InvalidPath(f"{where}: {error.strerror}") from None
+    else:
         raise InvalidPath(f"{where}: exists already")
     if not os.path.isdir(parent):
         raise InvalidPath(f"{where}: its parent directory does not exist")
@@ -75,8 +82,8 @@ def _free_place(directory: str | os.PathLike[str], source: str) -> str:
 @contextmanager
 def _staged(where: str) -> Iterator[str]:
     """A path to make a directory at, which then comes to stand at `where`; gone if the block raises."""
-    parent, name = os.path.split(where)
-    staging = os.path.join(parent, f".{name[:64]}.{os.urandom(8).hex()}.tmp")
+    parent = os.path.dirname(where)
+    staging = os.path.join(parent, f".telha.{os.urandom(8).hex()}.tmp")
     staged = os.path.join(staging, "made")
     try:
         os.mkdir(staging, MODE)
@@ -90,8 +97,13 @@ def _staged(where: str) -> Iterator[str]:
             shutil.rmtree(staging, ignore_errors=True)
         _sync(parent)
     except OSError as error:
-        kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StorageError
-        raise kind(f"{where}: {error.strerror}") from error
+        raise _kind_of(error)(f"{where}: {error.strerror}") from error
+
+
+def _kind_of(error: OSError) -> type[JobError]:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull
+    return InvalidPath if error.errno in _PATH_ERRORS else StorageError
 
 
 def _read_mark(source: str) -> int:

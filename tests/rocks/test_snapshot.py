@@ -129,6 +129,8 @@ def test_what_is_there_already_is_left_alone(queue, path, tmp_path):
     for place in ("full", "empty", "link", "full/file", "none/snapshot", "queue", "queue/snapshot", "queue/../queue/s"):
         with pytest.raises(InvalidPath):
             queue.snapshot(tmp_path / place)
+    with pytest.raises(InvalidPath):
+        queue.snapshot(tmp_path / ("x" * 300))
     for place in ("", "a\0b", b"bytes", None, 7, "x" * 2000):
         with pytest.raises(InvalidArgument):
             queue.snapshot(place)
