@@ -140,6 +140,19 @@ def test_closing_the_queue_ends_a_check(path, together):
     assert checks
 
 
+def test_a_check_begins_anew_when_the_queue_is_opened_again_beneath_it(path, together):
+    with Queue.open(path, QUICK) as queue:
+        for number in range(10):
+            queue.enqueue_many(ACME, [JobSpec("x", idempotency_key=f"{number} {i}") for i in range(1000)])
+        checks = together(
+            lambda: [queue.fsck(repair=True) for _ in range(6)],
+            lambda: [queue.fsck() for _ in range(6)],
+            lambda: [queue.reopen() for _ in range(6)],
+        )[:2]
+        assert {report.jobs for reports in checks for report in reports} == {10_000}
+        assert all(report.is_clean for reports in checks for report in reports)
+
+
 def test_a_check_beside_workers_sees_one_moment_and_repairs_harm_nobody(path, together):
     stop = threading.Event()
 
