@@ -9,11 +9,13 @@ from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint8_t, ui
 from libcpp.string cimport string
 
 cimport keys
+cimport backoff
 cimport transitions
 from arguments cimport bytes_of, error, read_command, read_policy, require_length, uint_of
 from record cimport Bytes, View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
 from row cimport Row, row_of
-from transitions cimport APPLIED, Command, Policy
+from backoff cimport Policy
+from transitions cimport APPLIED, Command
 from values cimport append_record, bytes_or_none, int_or_none, read_values, text_or_none
 
 cdef enum:
@@ -342,7 +344,7 @@ def step(bytes value not None, command, now_us, policy):
 def backoff_us(policy, attempts):
     """Delay in microseconds before attempt number `attempts` + 1."""
     cdef Policy c_policy = read_policy(policy)
-    return transitions.backoff_us(&c_policy, <uint32_t>uint_of("attempts", attempts, UINT32_MAX))
+    return backoff.backoff_us(&c_policy, <uint32_t>uint_of("attempts", attempts, UINT32_MAX))
 
 
 # What the above are made of.

@@ -5,18 +5,17 @@ inputs are borrowed from Python objects that the caller holds, so nothing is cop
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 
-from announce cimport ready_ticket, wait_ready, wake_all
-from browse cimport ANY_STATE, STATES, Page, count_jobs, list_jobs
+from announce cimport ready_ticket, wake_all
+from asks cimport call_counts, call_due, call_list, call_wait
+from browse cimport STATES
 from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
 from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, forked, raise_for
-from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
-from lease cimport due_after
+from keys cimport JOB_ID_BYTES, SCOPE_BYTES
 from lifetime cimport close_store, flush_store, open_store, recovered_of, reopen_store
 from lookup cimport read_job, read_payload
 from memory cimport Kinds
@@ -28,11 +27,12 @@ from record cimport Bytes
 from results cimport counts_of, outcomes_of, record_of, records_of, refusal_of, report_of, scopes_of
 from rocksdb cimport PinnableSlice
 from row cimport Row
-from scan cimport Wanted, next_by_scan
+from scan cimport next_by_scan
 from store cimport Store as CoreStore
 from store cimport Visit, close_all_stores, is_child, watch
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
+from upkeep cimport call_checkpoint, call_drop_name, call_fence, call_fsck, call_list_names
 
 import atexit
 import sys
@@ -40,9 +40,6 @@ import threading
 
 if watch() != 0:
     raise MemoryError("no room for a fork handler")
-
-# Ctrl-C is noticed by the main thread between two slices of a wait.
-cdef int64_t SIGNAL_SLICE_US = 50_000
 
 
 cdef class Store:
@@ -261,31 +258,13 @@ cdef class Store:
         return PyBytes_FromStringAndSize(payload.data(), payload.size())
 
     def list(self, bytes scope, state, tuple kinds, size_t limit, bytes after):
-        cdef Page page
-        cdef Kinds c_kinds
         cdef List[Outcome] out
-        cdef Fault fault
-        read_kinds(kinds, &c_kinds)
-        page.scope = bytes_or_null(scope, SCOPE_BYTES)
-        page.state = ANY_STATE if state is None else state
-        page.kinds = &c_kinds
-        page.after = bytes_or_null(after, KEY_BYTES)
-        page.limit = limit
-        with nogil:
-            fault = list_jobs(self._c, &page, &out)
-        raise_for(&fault)
+        call_list(self._c, scope, state, kinds, limit, after, &out)
         return records_of(&out, self)
 
     def counts(self, bytes scope):
-        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
         cdef uint64_t[STATES] counted
-        cdef int i
-        cdef Fault fault
-        for i in range(STATES):
-            counted[i] = 0
-        with nogil:
-            fault = count_jobs(self._c, c_scope, counted)
-        raise_for(&fault)
+        call_counts(self._c, scope, counted)
         return counts_of(counted)
 
     def scopes(self):
@@ -317,34 +296,13 @@ cdef class Store:
         return ticket
 
     def next_due_us(self, bytes scope, tuple kinds, int64_t now_us):
-        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
-        cdef Kinds c_kinds
-        cdef Wanted wanted
         cdef int64_t due_us = INT64_MAX
-        cdef Fault fault
-        read_kinds(kinds, &c_kinds)
-        wanted.kinds = &c_kinds
-        wanted.now_us = now_us
-        with nogil:
-            fault = due_after(self._c, c_scope, wanted, &due_us)
-        raise_for(&fault)
+        call_due(self._c, scope, kinds, now_us, &due_us)
         return None if due_us == INT64_MAX else due_us
 
     def wait_ready(self, bytes scope, tuple kinds, uint64_t ticket, int64_t timeout_us):
-        cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
-        cdef Kinds c_kinds
-        cdef bint is_over = False
         cdef bint is_main = threading.current_thread() is threading.main_thread()
-        cdef int64_t slice_us
-        cdef Fault fault
-        read_kinds(kinds, &c_kinds)
-        while timeout_us > 0 and not is_over:
-            slice_us = min(timeout_us, SIGNAL_SLICE_US) if is_main else timeout_us
-            with nogil:
-                fault = wait_ready(self._c, c_scope, &c_kinds, ticket, slice_us, &is_over)
-            raise_for(&fault)
-            PyErr_CheckSignals()
-            timeout_us -= slice_us
+        call_wait(self._c, scope, kinds, ticket, timeout_us, is_main)
 
     def wake(self):
         with nogil:
@@ -352,6 +310,26 @@ cdef class Store:
 
     def last_seen_us(self):
         return self._c.last_seen_us()
+
+    def check_rows(self, bint is_repairing):
+        """Check all rows but the names of scopes, as telha_queue.engine.Engine.fsck says."""
+        return call_fsck(self._c, is_repairing)
+
+    def list_names(self, bytes after not None, size_t limit):
+        """Rows that hold names of scopes, key and value, behind a key."""
+        return call_list_names(self._c, after, limit)
+
+    def drop_name(self, bytes key not None, bytes seen not None):
+        """Remove a row that holds no name, if it still has that value."""
+        call_drop_name(self._c, key, seen)
+
+    def copy_to(self, bytes path not None):
+        """Copy the database as it is now to a path at which nothing is."""
+        call_checkpoint(self._c, path)
+
+    def fence(self, int64_t now_us, int64_t seen_us):
+        """End all leases, and see that none given out before is ever accepted: for a store that nobody uses yet."""
+        return call_fence(self._c, now_us, seen_us)
 
     @property
     def corrupt_rows(self):

@@ -6,7 +6,8 @@ from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport INT64_MAX, UINT64_MAX, int64_t, uint64_t
 
 from record cimport Bytes
-from transitions cimport RETRY, Command, Policy, Verb
+from backoff cimport Policy
+from transitions cimport RESTORE, Command, Verb
 
 
 cdef inline uint64_t uint_of(str name, value, uint64_t limit) except? 0:
@@ -55,7 +56,7 @@ cdef inline int64_t time_of(str name, value) except -1:
 
 cdef inline int read_command(command, Command* out) except -1:
     """Read a telha_queue.transitions.Command, whose texts the caller holds."""
-    out.verb = <Verb><int>uint_of("verb", command.verb, RETRY)
+    out.verb = <Verb><int>uint_of("verb", command.verb, RESTORE)
     out.worker_id = utf8_of("worker_id", command.worker_id)
     out.lease_generation = uint_of("lease_generation", command.lease_generation, UINT64_MAX)
     out.ttl_us = time_of("ttl_us", command.ttl_us)
@@ -75,6 +76,7 @@ cdef inline Policy read_policy(policy) except *:
     out.backoff_base_secs = uint_of("backoff_base_secs", policy.backoff_base_secs, UINT64_MAX)
     out.backoff_factor = uint_of("backoff_factor", policy.backoff_factor, UINT64_MAX)
     out.backoff_cap_secs = uint_of("backoff_cap_secs", policy.backoff_cap_secs, UINT64_MAX)
+    out.generation_floor = uint_of("generation_floor", policy.generation_floor, UINT64_MAX)
     return out
 
 

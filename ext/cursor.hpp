@@ -1,6 +1,6 @@
-// cursor.hpp: a walk over the rows of the jobs family that begin with one prefix. It lives inside one verb, never
-// crosses to Python and never outlives the store. An iterator that has failed looks like one that has ended, so every
-// walk ends by asking fault().
+// cursor.hpp: a walk over the rows of the jobs family, or of another, that begin with one prefix. It lives inside one
+// verb, never crosses to Python and never outlives the store. An iterator that has failed looks like one that has
+// ended, so every walk ends by asking fault().
 #pragma once
 
 #include <rocksdb/db.h>
@@ -20,6 +20,13 @@ class Cursor {
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
 
+  // Before it is opened: to walk another family, as it was at a moment, and leave the block cache to others.
+  void survey(Family family, const rocksdb::Snapshot* moment) noexcept {
+    family_ = family;
+    options_.snapshot = moment;
+    options_.fill_cache = false;
+  }
+
   // Stands on the first row that begins with the prefix. An empty prefix walks all rows.
   void open(Store* store, const char* prefix, size_t size) noexcept { open_at(store, prefix, size, prefix, size); }
 
@@ -32,7 +39,7 @@ class Cursor {
       upper_ = bound_;
       options_.iterate_upper_bound = &upper_;
     }
-    rows_.reset(store->database.db()->NewIterator(options_, store->database.family(Family::kJobs)));
+    rows_.reset(store->database.db()->NewIterator(options_, store->database.family(family_)));
     rows_->Seek(rocksdb::Slice(from < first ? first : from));
   }
 
@@ -61,6 +68,7 @@ class Cursor {
   }
 
   // Declared in the order in which they must outlive each other: the iterator goes first.
+  Family family_ = Family::kJobs;
   std::string bound_;
   rocksdb::Slice upper_;
   rocksdb::ReadOptions options_;

@@ -9,7 +9,7 @@ from outcome cimport CODE_NOT_FOUND, Fault, List, ScopeName, set_text
 from record cimport Bytes, same
 from rocksdb cimport PinnableSlice, Slice, WriteBatch
 from scan cimport list_scopes
-from store cimport META, Store, Visit
+from store cimport META, Cursor, Store, Visit, bytes_of, slice_of_bytes
 
 cdef enum:
     NAME_AT = 6
@@ -55,6 +55,37 @@ cdef inline Fault find_scopes(Store* store, List[ScopeName]* out) noexcept nogil
         out.add().scope = scopes.at(i)[0]
         set_text(&out.at(i).name, name.data(), name.size())
     return fault
+
+
+cdef inline Fault list_names(Store* store, Bytes after, size_t limit, List[ScopeName]* out) noexcept nogil:
+    """Add up to `limit` rows that hold names, behind the key `after`, each as it is stored: key and value."""
+    cdef Visit visit
+    cdef Cursor rows
+    cdef Fault fault = visit.enter(store)
+    if not fault.ok():
+        return fault
+    rows.survey(META, NULL)
+    rows.open_at(store, b"scope:", NAME_AT, after.data, after.size)
+    while out.size() < limit and rows.is_on_row():
+        if not same(bytes_of(rows.key()), after):
+            set_text(&out.add().scope, rows.key().data(), rows.key().size())
+            set_text(&out.at(out.size() - 1).name, rows.value().data(), rows.value().size())
+        rows.step()
+    return rows.fault()
+
+
+cdef inline Fault drop_name(Store* store, Bytes key, Bytes seen) noexcept nogil:
+    """Remove a row that holds no name, if it is as it was seen. The next job enqueued by that name writes it anew."""
+    cdef Visit visit
+    cdef PinnableSlice stored
+    cdef WriteBatch batch
+    cdef Fault fault = visit.enter(store)
+    if fault.ok():
+        fault = get(store, META, slice_of_bytes(key), &stored)
+    if fault.ok() and same(bytes_of(stored), seen):
+        batch.Delete(store.database.family(META), slice_of_bytes(key))
+        fault = store.commit(&batch)
+    return Fault() if fault.code == CODE_NOT_FOUND else fault
 
 
 cdef inline Fault _get_name(Store* store, const char* scope, PinnableSlice* out) noexcept nogil:

@@ -36,6 +36,7 @@ cdef extern from "rocksdb/iterator.h" namespace "rocksdb" nogil:
         void Seek(const Slice& target) noexcept
         void SeekToLast() noexcept
         void Next() noexcept
+        void Prev() noexcept
         Slice key() noexcept
         Slice value() noexcept
         Status status() noexcept
@@ -46,6 +47,10 @@ cdef extern from "rocksdb/write_batch.h" namespace "rocksdb" nogil:
         Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value) noexcept
         Status Delete(ColumnFamilyHandle* family, const Slice& key) noexcept
         size_t Count() noexcept
+
+cdef extern from "rocksdb/snapshot.h" namespace "rocksdb" nogil:
+    cdef cppclass Snapshot:
+        pass
 
 cdef extern from "rocksdb/db.h" namespace "rocksdb" nogil:
     cdef cppclass ColumnFamilyHandle:

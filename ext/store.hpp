@@ -42,6 +42,7 @@ class Store : public Times {
   Settings settings;
   Database database;
   std::mutex reaping;  // one pass at a time: a second one would find the leases popped and not yet reaped
+  std::mutex mending;  // one repair at a time: a second one would go by what the first has changed
   std::mutex mutex;    // guards what follows, which is all that is in memory
   JobTable jobs;       // claims and rows by job id
   Claims claims{&jobs};
@@ -49,9 +50,10 @@ class Store : public Times {
   KnownScopes scopes;
   Windows windows;
   LeasedRows leased{&jobs};
-  DueHeap leases{kLeases};      // leased jobs by deadline, for the reaper
-  bool knows_leases = false;    // whether every leased job stands in there, up to its horizon
-  uint64_t corrupt_leases = 0;  // leased rows that did not decode when the leases were read
+  DueHeap leases{kLeases};        // leased jobs by deadline, for the reaper
+  bool knows_leases = false;      // whether every leased job stands in there, up to its horizon
+  uint64_t generation_floor = 0;  // the least generation of a lease; final once the store is open
+  uint64_t corrupt_leases = 0;    // leased rows that did not decode when the leases were read
   // Grows, under the mutex, when a job was moved or windows were filled. If it has not since before a job was written,
   // then nobody else has met that job.
   std::atomic<uint64_t> moves{0};

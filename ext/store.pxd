@@ -3,12 +3,12 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 
+from backoff cimport Policy
 from memory cimport Claims, DueHeap, KnownScopes, LeasedRows, Mutex, Waiters, Windows
 from outcome cimport CODE_UNSUPPORTED_VERSION, Fault, fault_corrupt
 from record cimport Bytes, View, decode, kOk, kUnsupportedVersion, matches_key
-from rocksdb cimport DB, ColumnFamilyHandle, Slice, Status, WriteBatch
+from rocksdb cimport DB, ColumnFamilyHandle, Slice, Snapshot, Status, WriteBatch
 from row cimport Row
-from transitions cimport Policy
 
 cdef extern from "settings.hpp" namespace "telha" nogil:
     cdef enum Durability "telha::Durability":
@@ -61,6 +61,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         Settings settings
         Database database
         Mutex reaping
+        Mutex mending
         Mutex mutex
         Claims claims
         Waiters waiters
@@ -69,6 +70,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         LeasedRows leased
         DueHeap leases
         bint knows_leases
+        uint64_t generation_floor
         uint64_t corrupt_leases
         Corrupt moves
         Corrupt corrupt_rows
@@ -97,6 +99,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
 cdef extern from "cursor.hpp" namespace "telha" nogil:
     cdef cppclass Cursor:
         Cursor() noexcept
+        void survey(Family family, const Snapshot* moment) noexcept
         void open(Store* store, const char* prefix, size_t size) noexcept
         void open_at(Store* store, const char* prefix, size_t size, const char* start, size_t start_size) noexcept
         void seek(const char* key, size_t size) noexcept
@@ -160,3 +163,4 @@ cdef inline void policy_for(Store* store, Bytes kind, Policy* out) noexcept nogi
     out.backoff_base_secs = <uint64_t>base_secs
     out.backoff_factor = <uint64_t>store.settings.backoff_factor
     out.backoff_cap_secs = <uint64_t>cap_secs
+    out.generation_floor = store.generation_floor

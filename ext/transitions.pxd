@@ -5,15 +5,12 @@
 Pure: no clock, no I/O, no key, no allocation. A function per verb; each works on a copy that `step` has made.
 """
 
-from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
+from backoff cimport Policy, backoff_us, later_us, one_more
 from keys cimport COMPLETED, DEAD, LEASED, PENDING, State
 from record cimport Bytes, NewEvent, View, encode, nil, same, text
-
-cdef extern from *:
-    # Multiplies; true when the product does not fit. A division to guard it would have to be guarded itself.
-    bint overflows "__builtin_mul_overflow"(uint64_t, uint64_t, uint64_t* product) noexcept nogil
 
 cdef enum Verb:
     LEASE = 0
@@ -25,6 +22,7 @@ cdef enum Verb:
     RELEASE = 6
     REAP = 7
     RETRY = 8
+    RESTORE = 9
 
 cdef enum Refusal:
     APPLIED = 0
@@ -42,13 +40,6 @@ cdef struct Command:
     bint retryable
     bint accept_late
     int64_t delay_us
-
-cdef struct Policy:
-    uint64_t max_attempts
-    int64_t lease_grace_us
-    uint64_t backoff_base_secs
-    uint64_t backoff_factor
-    uint64_t backoff_cap_secs
 
 # The event of a move. `event.detail` may point into `digits`, so a Step stays where it was filled.
 cdef struct Step:
@@ -77,7 +68,7 @@ cdef inline int step(
     """
     after[0] = before[0]
     if command.verb == LEASE:
-        return _lease(after, command, now_us, moved)
+        return _lease(after, command, now_us, policy, moved)
     if command.verb == EXTEND:
         return _extend(after, command, now_us, moved)
     if command.verb == CHECKPOINT:
@@ -85,41 +76,27 @@ cdef inline int step(
     if command.verb == STATS:
         return _stats(after, command, now_us, moved)
     if command.verb == COMPLETE:
-        return _complete(after, command, now_us, moved)
+        return _complete(after, command, now_us, policy, moved)
     if command.verb == FAIL:
         return _fail(after, command, now_us, policy, moved)
     if command.verb == RELEASE:
         return _release(after, command, now_us, moved)
     if command.verb == REAP:
         return _reap(after, now_us, policy, moved)
+    if command.verb == RESTORE:
+        return _restore(after, now_us, moved)
     return _retry(after, now_us, moved)
 
 
-cdef inline int64_t backoff_us(const Policy* policy, uint32_t attempts) noexcept nogil:
-    """Delay before attempt `attempts` + 1: base * factor^(attempts - 1), at most the cap; never overflows."""
-    cdef uint64_t secs = policy.backoff_base_secs
-    cdef uint32_t left = attempts
-    if left > 65:
-        left = 65  # by the 64th multiplication it has passed every cap, or never will
-    while left > 1:
-        if overflows(secs, policy.backoff_factor, &secs):
-            secs = UINT64_MAX
-            break
-        left -= 1
-    if secs > policy.backoff_cap_secs:
-        secs = policy.backoff_cap_secs
-    if overflows(secs, 1_000_000, &secs) or secs > <uint64_t>INT64_MAX:
-        return INT64_MAX
-    return <int64_t>secs
-
-
-cdef inline int _lease(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+cdef inline int _lease(
+    View* job, const Command* command, int64_t now_us, const Policy* policy, Step* moved
+) noexcept nogil:
     if job.state != PENDING or job.lease_generation == UINT64_MAX:
         return INVALID_TRANSITION
     if job.not_before > now_us:
         return NOT_DUE
     job.state = LEASED
-    job.lease_generation += 1
+    job.lease_generation = max(job.lease_generation + 1, policy.generation_floor)
     job.worker_id = command.worker_id
     job.lease_deadline = later_us(now_us, command.ttl_us)
     job.lease_ttl_us = command.ttl_us
@@ -152,7 +129,9 @@ cdef inline int _stats(View* job, const Command* command, int64_t now_us, Step* 
     return _log(moved, now_us, b"stats", command.detail)
 
 
-cdef inline int _complete(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+cdef inline int _complete(
+    View* job, const Command* command, int64_t now_us, const Policy* policy, Step* moved
+) noexcept nogil:
     if _is_held(job, command):
         _unlease(job, COMPLETED)
         return _log(moved, now_us, b"completed", nil())
@@ -161,6 +140,7 @@ cdef inline int _complete(View* job, const Command* command, int64_t now_us, Ste
         and (job.state == PENDING or job.state == DEAD)
         and same(job.reaped_worker_id, command.worker_id)
         and job.lease_generation == command.lease_generation
+        and job.lease_generation >= policy.generation_floor
     ):
         return LEASE_CONFLICT
     _unlease(job, COMPLETED)
@@ -175,7 +155,7 @@ cdef inline int _fail(
 ) noexcept nogil:
     if not _is_held(job, command):
         return LEASE_CONFLICT
-    job.attempts = _one_more(job.attempts)
+    job.attempts = one_more(job.attempts)
     if not command.retryable:
         return _bury(job, moved, now_us, b"not_retryable", command.detail)
     if _is_exhausted(job, policy):
@@ -198,8 +178,8 @@ cdef inline int _reap(View* job, int64_t now_us, const Policy* policy, Step* mov
         return INVALID_TRANSITION
     if later_us(job.lease_deadline, policy.lease_grace_us) > now_us:
         return NOT_DUE
-    job.attempts = _one_more(job.attempts)
-    job.crashes = _one_more(job.crashes)
+    job.attempts = one_more(job.attempts)
+    job.crashes = one_more(job.crashes)
     job.reaped_worker_id = worker_id
     if not _is_exhausted(job, policy):
         _back_off(job, now_us, policy)
@@ -221,6 +201,14 @@ cdef inline int _retry(View* job, int64_t now_us, Step* moved) noexcept nogil:
     job.dead_reason = nil()
     job.reaped_worker_id = nil()
     return _log(moved, now_us, b"retried", nil())
+
+
+cdef inline int _restore(View* job, int64_t now_us, Step* moved) noexcept nogil:
+    cdef Bytes worker_id = job.worker_id
+    if job.state != LEASED:
+        return INVALID_TRANSITION
+    _unlease(job, PENDING)
+    return _log(moved, now_us, b"restored", worker_id)
 
 
 cdef inline bint _is_held(const View* job, const Command* command) noexcept nogil:
@@ -271,16 +259,6 @@ cdef inline int _log(Step* moved, int64_t now_us, const char* transition, Bytes 
     moved.event.prefix = nil()
     moved.event.suffix = nil()
     return APPLIED
-
-
-cdef inline int64_t later_us(int64_t at_us, int64_t span_us) noexcept nogil:
-    return at_us + span_us if span_us <= INT64_MAX - at_us else INT64_MAX
-
-
-cdef inline uint32_t _one_more(uint32_t count) noexcept nogil:
-    if count < UINT32_MAX:
-        return count + 1
-    return count
 
 
 cdef inline Bytes _decimal(uint64_t number, char* digits) noexcept nogil:

@@ -23,7 +23,10 @@ from telha_queue.named import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from typing import Protocol
+
+    from telha_queue.upkeep import FsckReport, SnapshotReport
 else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
 
@@ -177,6 +180,15 @@ class Engine(Protocol):
 
     def reopen(self) -> None:
         """Close the store beneath and open it again, while calls wait; the directory is owned all the time."""
+
+    def fsck(self, repair: bool) -> FsckReport:
+        """Check every row against those that belong to it, as of one moment; put right what can be, if asked to.
+
+        A job's row is never changed and never removed. Callers are not held up.
+        """
+
+    def snapshot(self, directory: str | os.PathLike[str]) -> SnapshotReport:
+        """Make a directory that holds all of the store as of one moment. UnsupportedByEngine without a disk."""
 
     def close(self) -> None:
         """Wait for calls under way, wake waiters, release everything. Calling it again does nothing."""

@@ -73,7 +73,9 @@ class LeaseConflict(JobError):
     """
 
     def __init__(self, job_id: UUID, *, held: int, presented: int, state: int) -> None:
-        if held != presented:
+        if held < presented:  # a store that was restored knows no lease that the original gave out since
+            reason = f"lease generation {presented} was not given out by this queue"
+        elif held != presented:
             reason = f"lease generation {presented} was superseded by {held}"
         elif state == _LEASED:
             reason = f"lease generation {presented} belongs to another worker"

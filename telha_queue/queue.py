@@ -23,6 +23,12 @@ MAX_LIST = 1000
 MAX_LEASE_BYTES = 2**40
 """More than a batch can have: no bound."""
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+
+    from telha_queue.upkeep import FsckReport, SnapshotReport
+
 KindArgument = str | Iterable[str] | None
 Scopes = list[Scope]  # the verb `list` hides the class inside Queue
 Leases = Iterable[JobRecord | Lease]
@@ -280,6 +286,22 @@ class Queue(OpenQueue):
         if now_us is not None:
             at_us = self._now_us.advance_to(check.moment_us("now_us", now_us, at_us))
         return self._engine.reap_expired(at_us)
+
+    def fsck(self, *, repair: bool = False) -> FsckReport:
+        """Check every row against those that belong to it, as of one moment; reads all of the store.
+
+        With `repair`, side rows are rebuilt from jobs, and rows that provably belong to no job are removed. No job's
+        row is changed or removed, whatever its state. Others may go on using the queue meanwhile.
+        """
+        return self._engine.fsck(check.flag("repair", repair))
+
+    def snapshot(self, directory: str | os.PathLike[str]) -> SnapshotReport:
+        """Make a directory that holds the whole queue as of one moment, while others go on using it.
+
+        It is there, fsynced, when the call returns, and not at all when it raises: InvalidPath for a path at which
+        something is, or inside of the queue; StorageError. `telha_queue.restore` makes a queue of it.
+        """
+        return self._engine.snapshot(directory)
 
     def _lease_one(
         self, scope: bytes | None, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float

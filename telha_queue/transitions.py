@@ -35,6 +35,7 @@ class Verb(IntEnum):
     RELEASE = 6
     REAP = 7
     RETRY = 8
+    RESTORE = 9
 
 
 class Refusal(IntEnum):
@@ -63,13 +64,15 @@ class Command(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """What the configuration says for a job of this kind. Times in microseconds."""
+    """What the configuration says for a job of this kind, and the store for all. Times in microseconds."""
 
     max_attempts: int = 5
     lease_grace_us: int = 0
     backoff_base_secs: int = 10
     backoff_factor: int = 4
     backoff_cap_secs: int = 3600
+    generation_floor: int = 0
+    """The least generation that a lease gets: above all that were given out before the store was restored."""
 
 
 def backoff_us(policy: Policy, attempts: int) -> int:
@@ -93,7 +96,7 @@ def _lease(record: RecordFields, command: Command, now_us: int, policy: Policy) 
         return Refusal.NOT_DUE
     leased = record._replace(
         state=JobState.LEASED,
-        lease_generation=record.lease_generation + 1,
+        lease_generation=max(record.lease_generation + 1, policy.generation_floor),
         worker_id=command.worker_id,
         lease_deadline=_later(now_us, command.ttl_us),
         lease_ttl_us=command.ttl_us,
@@ -131,6 +134,7 @@ def _complete(record: RecordFields, command: Command, now_us: int, policy: Polic
         and record.state in (JobState.PENDING, JobState.DEAD)
         and record.reaped_worker_id == command.worker_id
         and record.lease_generation == command.lease_generation
+        and record.lease_generation >= policy.generation_floor
     )
     if not late:
         return Refusal.LEASE_CONFLICT
@@ -182,6 +186,12 @@ def _retry(record: RecordFields, command: Command, now_us: int, policy: Policy) 
     return _log(fresh, now_us, "retried")
 
 
+def _restore(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if record.state != JobState.LEASED:
+        return Refusal.INVALID_TRANSITION
+    return _log(_unlease(record, JobState.PENDING), now_us, "restored", record.worker_id)
+
+
 _RULES: dict[Verb, Callable[[RecordFields, Command, int, Policy], RecordFields | Refusal]] = {
     Verb.LEASE: _lease,
     Verb.EXTEND: _extend,
@@ -192,6 +202,7 @@ _RULES: dict[Verb, Callable[[RecordFields, Command, int, Policy], RecordFields |
     Verb.RELEASE: _release,
     Verb.REAP: _reap,
     Verb.RETRY: _retry,
+    Verb.RESTORE: _restore,
 }
 
 

@@ -83,10 +83,7 @@ def _discard_output() -> None:
 
 
 def queue_options(command: Command) -> Command:
-    """The options of every command: which queue, and for whom the output is."""
-    for_programs = click.option(
-        "--json", "as_json", is_flag=True, callback=_or_earlier, help="Print JSON, for programs."
-    )
+    """The options of every command on one queue: which, and for whom the output is."""
     where = click.option(
         "--path",
         metavar="DIR",
@@ -94,7 +91,14 @@ def queue_options(command: Command) -> Command:
         callback=_or_earlier,
         help=f"The queue's directory; else ${PATH_VARIABLE}.",
     )
-    return where(for_programs(command))
+    return where(json_option(command))
+
+
+def json_option(command: Command) -> Command:
+    """For whom the output is."""
+    return click.option("--json", "as_json", is_flag=True, callback=_or_earlier, help="Print JSON, for programs.")(
+        command
+    )
 
 
 def early_options(group: Command) -> Command:
@@ -150,6 +154,9 @@ def _print_version(ctx: click.Context, param: click.Parameter, asked: bool) -> N
         "stats": "telha_queue.cli.stats:stats",
         "info": "telha_queue.cli.info:info",
         "recover": "telha_queue.cli.recover:recover",
+        "fsck": "telha_queue.cli.fsck:fsck",
+        "snapshot": "telha_queue.cli.snapshots:snapshot",
+        "restore": "telha_queue.cli.snapshots:restore",
     },
 )
 @early_options
@@ -159,7 +166,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, asked: bool) -> N
 def telha() -> None:
     """Look into a job queue, and put its jobs right.
 
-    Every command takes --path DIR (or TELHA_QUEUE_PATH) and --json. Exit codes: 0 done, 1 refused, 2 usage,
+    Commands take --path DIR (or TELHA_QUEUE_PATH) and --json. Exit codes: 0 done, 1 refused or found, 2 usage,
     3 locked by another process, 4 no queue at the path, 5 storage failed.
     """
 

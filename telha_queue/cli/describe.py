@@ -92,7 +92,7 @@ def facts(job: JobRecord, scope: Scope, payload: bytes, now_us: int) -> list[tup
         ("payload", payload_summary(payload)),
     ]
     if job.lease_generation:
-        found.append(("leases", f"{job.lease_generation} in all, the latest is generation {job.lease_generation}"))
+        found.append(("leases", f"the latest is generation {job.lease_generation}"))
     if job.idempotency_key is not None:
         found.append(("key", job.idempotency_key))
     if job.continuation is not None:

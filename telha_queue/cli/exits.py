@@ -9,6 +9,8 @@ from telha_queue.errors import ConfigError, InvalidArgument, InvalidPath, JobErr
 
 REFUSED = 1
 """The queue refused: no such job, or its state does not allow it."""
+FOUND = 1
+"""A check has found what was not repaired."""
 USAGE = 2
 """The command line or a setting is wrong; click's own code for it."""
 LOCKED = 3

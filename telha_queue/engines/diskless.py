@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
+from telha_queue.errors import UnsupportedByEngine
+from telha_queue.job import JobState
+from telha_queue.upkeep import FsckReport, SnapshotReport
+
 
 class Diskless:
-    """Nothing to take to disk, to open again or to recover."""
+    """Nothing to take to disk, to open again, to recover or to make a snapshot of, and nothing that can be damaged."""
 
     recovered = None
 
@@ -16,6 +22,18 @@ class Diskless:
         """As flush."""
         self.last_seen_us()
 
+    def fsck(self, repair: bool) -> FsckReport:
+        """Nothing can be wrong."""
+        return FsckReport(sum(self.counts(None).values()), {}, {})
+
+    def snapshot(self, directory: str | os.PathLike[str]) -> SnapshotReport:
+        """Nothing is on disk."""
+        raise UnsupportedByEngine("only a queue in a directory has snapshots")
+
     def last_seen_us(self) -> int:
         """A verb of the engine that changes nothing."""
+        raise NotImplementedError
+
+    def counts(self, scope: bytes | None) -> dict[JobState, int]:
+        """Another."""
         raise NotImplementedError

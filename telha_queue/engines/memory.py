@@ -227,7 +227,6 @@ class MemoryEngine(Diskless):
             self._by_idempotency.clear()
 
     # Below, but for the first two: called with the lock held.
-
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with self._changed:
@@ -346,5 +345,5 @@ def _wanted(kind: str, kinds: Kinds) -> bool:
 
 
 def _dead_job(scope: bytes, held: RecordFields, moved: RecordFields) -> DeadJob:
-    worker_id, reason = held.worker_id or "", moved.dead_reason or ""
-    return DeadJob(Scope(scope), UUID(bytes=moved.job_id), moved.kind, moved.attempts, worker_id, reason)
+    told = moved.kind, moved.attempts, held.worker_id or "", moved.dead_reason or ""
+    return DeadJob(Scope(scope), UUID(bytes=moved.job_id), *told)

@@ -9,7 +9,9 @@ import stat
 from telha_queue._rocks import Store, build_info, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
+from telha_queue.engines.scope_names import with_names
 from telha_queue.errors import InvalidPath, InvalidType, StorageFull
+from telha_queue.upkeep import FsckReport, SnapshotReport
 
 __all__ = ["RocksEngine", "build_info"]
 
@@ -24,6 +26,8 @@ class RocksEngine(Store):
     """A queue in a directory, over RocksDB. The verbs are the compiled ones of `Store`."""
 
     capabilities = Capabilities(durable=True, single_owner=True)
+    where: str
+    """Its directory."""
 
     @classmethod
     def open(
@@ -36,12 +40,25 @@ class RocksEngine(Store):
         Raises InvalidPath before any file is made when the path is not a queue and cannot become one.
         """
         refuse_in_child()
-        where = _checked(path)
+        where = checked_path(path)
         _prepare(where, create)
-        return cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, recovers)
+        engine = cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, recovers)
+        engine.where = os.path.abspath(where)
+        return engine
+
+    def fsck(self, repair: bool) -> FsckReport:
+        """Check every row, and put right what can be if asked to."""
+        return with_names(self, repair, self.check_rows(repair))
+
+    def snapshot(self, directory: str | os.PathLike[str]) -> SnapshotReport:
+        """Make a directory that holds all of the store as of one moment."""
+        from telha_queue.engines.snapshots import take_snapshot  # few programs need it
+
+        return take_snapshot(self, directory)
 
 
-def _checked(path: str | os.PathLike[str]) -> str:
+def checked_path(path: str | os.PathLike[str]) -> str:
+    """A path that a queue may have, as far as its text goes. Raises InvalidPath."""
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidType(f"a queue path is a str or a path, not {type(path).__name__}")
     where = os.fspath(path)

@@ -64,7 +64,7 @@ def test_show_finds_a_job_of_any_scope_by_id_alone(
     assert f"scope     acme\ntenant    {ACME.tenant_id}\n" in facts
     assert "state     dead, not retryable" in facts
     assert "attempts  1 lost\n" in facts
-    assert "leases    1 in all" in facts
+    assert "leases    the latest is generation 1" in facts
     assert [line.split()[1:3] for line in trail.splitlines()[2:4]] == [["+1.5", "s"], ["+250", "ms"]]
     assert "2025-06-15T15:06:40.000Z" in trail
     assert trail.endswith("ValueError: boom\n")

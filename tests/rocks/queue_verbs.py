@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from tempfile import mkdtemp
 
 from telha_queue.job import JobRecord, JobSpec
 from telha_queue.queue import Queue
@@ -38,5 +39,7 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "reap_expired": lambda: queue.reap_expired(),
         "flush": lambda: queue.flush(),
         "reopen": lambda: queue.reopen(),
+        "fsck": lambda: queue.fsck(repair=True),
+        "snapshot": lambda: queue.snapshot(f"{mkdtemp()}/snapshot"),
         "payload": lambda: lease.payload,
     }

@@ -6,7 +6,7 @@ import pytest
 
 from telha_queue.config import QueueConfig
 from telha_queue.errors import CorruptionError, CorruptRecord, UnsupportedVersion
-from telha_queue.job import JobState
+from telha_queue.job import JobState, Lease
 from telha_queue.queue import Queue
 from telha_queue.record import decode, encode
 from telha_queue.scope import Scope
@@ -117,6 +117,38 @@ def test_the_reaper_counts_a_damaged_lease_and_reaps_the_others(damaged, ldb, cl
     unharmed(ldb, jobs, damage)
 
 
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_verbs_on_many_and_those_that_wait_pass_a_damaged_row_by(damaged, ldb, clock, damage):
+    jobs, queue = damaged(damage)
+    held = queue.lease_next(ACME, worker_id="w")
+    assert held.job_id == jobs[1].job_id
+    last = queue.complete_and_lease(held)
+    assert last.job_id == jobs[2].job_id
+    assert queue.complete_and_lease(last, wait_secs=0.001) is None
+    stale = Lease(ACME, jobs[0].job_id, "w", 1)
+    for outcomes in (
+        queue.extend_many([stale]),
+        queue.complete_many([stale]),
+        queue.fail_many([(stale, "e")]),
+    ):
+        assert [type(outcome) for outcome in outcomes] in ([CorruptRecord], [UnsupportedVersion])
+    for refused in (
+        lambda: queue.complete_and_lease(stale),
+        lambda: queue.extend_many([stale], atomic=True),
+    ):
+        with pytest.raises(CorruptRecord):
+            refused()
+    assert queue.counts()[JobState.PENDING] == 1
+    assert queue.scopes() == [ACME]
+    assert queue._engine.next_due_us(ACME.key, None, clock()) is None
+    assert queue._engine.next_by_scan(ACME.key, None, clock()) is None
+    report = queue.fsck(repair=True)
+    assert (sum(report.found.values()), report.repaired) == (1, {})
+    assert [finding.job_id for finding in report.findings] == [jobs[0].job_id]
+    queue.close()
+    unharmed(ldb, jobs, damage)
+
+
 @pytest.mark.parametrize("state", [JobState.PENDING, JobState.LEASED, JobState.COMPLETED, 3, JobState.DEAD, 9, 255])
 @pytest.mark.parametrize("size", [1, 32, 33, 57, 59, 200])
 def test_a_key_of_a_wrong_length_is_no_job_and_no_obstacle(path, clock, ldb, state, size):
@@ -167,10 +199,13 @@ def test_a_damaged_name_is_not_told_and_is_put_right_by_the_next_job(path, clock
     assert ldb.rows("default")[row] == b"acme"
 
 
-def test_a_store_that_lost_its_format_row_is_refused_and_not_taken_for_a_new_one(path, clock, ldb):
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_a_store_that_lost_its_format_row_is_refused_and_not_taken_for_a_new_one(path, clock, ldb, has_ids):
     with Queue.open(path, QUICK, clock) as queue:
-        queue.enqueue(ACME, "x")
+        job = queue.enqueue(ACME, "x")
     ldb.delete("default", b"format")
+    if not has_ids:
+        ldb.delete("ids", job.job_id.bytes)
     before = ldb.all_rows()
     with pytest.raises(CorruptionError):
         Queue.open(path, QUICK, clock)

@@ -57,6 +57,8 @@ def test_every_acknowledged_call_is_there_after_kill_9(path, kill, ldb, durabili
             check_invariants(ldb)
         with Queue.open(path, QueueConfig(durability="os")) as queue:
             ledger.check(queue)
+            report = queue.fsck()
+            assert report.is_clean, report
     check_invariants(ldb)
     assert ledger.acknowledged["enqueue"] > 0
 
@@ -109,7 +111,7 @@ signal.pause()
 
 
 def check_invariants(ldb) -> None:
-    """The four of docs/format.md, on the bytes."""
+    """Those of docs/format.md, on the bytes, by no code of ours."""
     rows = ldb.all_rows()
     jobs = {key[42:]: (key, msgpack.unpackb(value[1:])) for key, value in rows["jobs"].items()}
     assert len(jobs) == len(rows["jobs"])

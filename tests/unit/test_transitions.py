@@ -80,7 +80,7 @@ def test_every_guard_of_every_verb_in_every_state(state, verb):
     st.tuples(words, uint64, st.none() | words, st.binary(max_size=300), st.booleans(), st.booleans()),
     st.booleans(),
     st.lists(st.integers(0, MAX_TIME_US), min_size=3, max_size=3),
-    st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64),
+    st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64, uint64),
 )
 def test_any_record_under_any_command(record, verb, arguments, holds, times, policy):
     worker_id, generation, detail, continuation, retryable, accept_late = arguments
@@ -93,6 +93,24 @@ def test_any_record_under_any_command(record, verb, arguments, holds, times, pol
 
 def held(verb: Verb, **arguments: object) -> Command:
     return Command(verb, worker_id="w1", lease_generation=7)._replace(**arguments)
+
+
+@pytest.mark.parametrize("floor", [0, 7, 8, 9, 10**15, MAX_GENERATION])
+def test_a_lease_starts_at_the_floor_and_what_was_reaped_below_it_is_not_finished_late(floor):
+    policy = Policy(generation_floor=floor)
+    leased = outcome(job(JobState.PENDING), Command(Verb.LEASE, "w2", ttl_us=1), policy=policy)
+    assert leased.lease_generation == max(8, floor)
+    for state in (JobState.PENDING, JobState.DEAD):
+        late = outcome(job(state, reaped_worker_id="w1"), held(Verb.COMPLETE, accept_late=True), policy=policy)
+        assert late is Refusal.LEASE_CONFLICT if floor > 7 else late.state == JobState.COMPLETED
+
+
+def test_a_restore_ends_a_lease_whoever_has_it_and_counts_no_attempt():
+    before = job(JobState.LEASED, attempts=2)
+    moved = outcome(before, Command(Verb.RESTORE))
+    assert (moved.state, moved.worker_id, moved.not_before) == (JobState.PENDING, None, None)
+    assert (moved.attempts, moved.crashes, moved.lease_generation) == (2, 0, before.lease_generation)
+    assert moved.events[-1][:3] == (NOW, "restored", "w1")
 
 
 def test_the_last_generation_is_never_leased_past():

@@ -1,0 +1,161 @@
+"""One job of a check: whether its row is sound, and whether its side rows are there and lead to it."""
+
+from libc.string cimport memcmp
+from libcpp.string cimport string
+
+from audit cimport (
+    FOUND_COUNT,
+    ID_MISSING,
+    ID_WRONG,
+    JOB_RECORD,
+    JOB_TIME,
+    JOB_TWICE,
+    JOB_VERSION,
+    KEY_MISSING,
+    KEY_SHARED,
+    KEY_WRONG,
+    MAX_PENDING,
+    PAYLOAD_MISSING,
+    PAYLOAD_WRONG,
+    Audit,
+    Found,
+    Mend,
+    find_at,
+    find_in,
+)
+from keys cimport JOB_ID_AT, JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
+from lookup cimport ID_ROW_BYTES, encode_id_row
+from memory cimport JobId, id_of_text
+from mend cimport mend_jobs
+from meta cimport is_made_at
+from outcome cimport CODE_NOT_FOUND, CODE_UNSUPPORTED_VERSION, Fault, append_text, set_text
+from record cimport Bytes, View, is_nil, same
+from rocksdb cimport PinnableSlice, Slice
+from store cimport IDEMPOTENCY, IDS, PAYLOADS, Store, bytes_of, slice_of, view_row
+
+
+cdef inline Fault check_job(Store* store, Audit* audit, const char* key, Bytes value) noexcept nogil:
+    """One job and the side rows that it ought to have."""
+    cdef View job
+    cdef Mend* mend
+    cdef string name
+    cdef PinnableSlice seen
+    cdef Found id_finding = FOUND_COUNT
+    cdef Found name_finding = FOUND_COUNT
+    cdef bint is_whole = is_sound(audit, key, value, &job)
+    cdef bint has_id = False
+    cdef Fault fault = _check_id(audit, key, is_whole, &has_id, &id_finding)
+    audit.jobs += 1
+    if not is_whole or not fault.ok() or id_finding == JOB_TWICE:
+        return fault  # the side rows of a job that is there twice are those of the row that its id leads to
+    if not is_made_at(key + JOB_ID_AT, job.created_at):
+        audit.add(JOB_TIME, Slice(key, KEY_BYTES), key, key + JOB_ID_AT, b"the id is of another time than created_at")
+    if not is_nil(job.idempotency_key):
+        set_text(&name, key, SCOPE_BYTES)
+        append_text(&name, job.idempotency_key.data, job.idempotency_key.size)
+        fault = _check_name(audit, key, name, has_id, &seen, &name_finding)
+    if fault.ok() and is_nil(job.payload):
+        fault = _check_payload(audit, key, &job, has_id)
+    if not fault.ok() or not audit.is_repairing or (id_finding == FOUND_COUNT and name_finding == FOUND_COUNT):
+        return fault
+    mend = audit.mend(Slice(key, KEY_BYTES))
+    mend.id = id_finding
+    mend.named = name_finding
+    if name_finding != FOUND_COUNT:
+        mend.name = name
+        set_text(&mend.seen, seen.data(), seen.size())
+    return mend_jobs(store, audit) if audit.mends.size() >= MAX_PENDING else fault
+
+
+cdef inline bint is_sound(Audit* audit, const char* key, Bytes value, View* job) noexcept nogil:
+    """Whether a row decodes and stands under its own key."""
+    cdef Fault fault = view_row(key, value, job)
+    cdef Found kind = JOB_VERSION if fault.code == CODE_UNSUPPORTED_VERSION else JOB_RECORD
+    if not fault.ok():
+        audit.add(kind, Slice(key, KEY_BYTES), key, key + JOB_ID_AT, fault.why)
+    return fault.ok()
+
+
+cdef inline Fault _check_id(
+    Audit* audit, const char* key, bint is_whole, bint* has_id, Found* finding
+) noexcept nogil:
+    """Whether a job's id leads to it. One whose row is not sound is given no new id row: its key may be damaged."""
+    cdef PinnableSlice stored
+    cdef PinnableSlice other
+    cdef char[ID_ROW_BYTES] expected
+    cdef char[KEY_BYTES] other_key
+    cdef const char* job_id = key + JOB_ID_AT
+    cdef Found kind = ID_WRONG
+    cdef Fault fault = audit.survey.get(IDS, Slice(job_id, JOB_ID_BYTES), &stored)
+    encode_id_row(expected, key, key)
+    if fault.ok() and stored.size() == ID_ROW_BYTES and memcmp(stored.data(), expected, ID_ROW_BYTES) == 0:
+        audit.ids += 1
+        has_id[0] = True
+        return fault
+    if fault.ok():
+        fault = find_at(audit, stored, job_id, other_key, &other)
+        if fault.ok():
+            audit.add(JOB_TWICE, Slice(key, KEY_BYTES), key, job_id, b"the id leads to another row, which is there")
+            finding[0] = JOB_TWICE
+            return fault
+    elif fault.code == CODE_NOT_FOUND:
+        kind = ID_MISSING
+    if fault.code != CODE_NOT_FOUND:
+        return fault
+    audit.lost_ids.add(JobId(job_id))
+    if is_whole or kind == ID_WRONG:
+        audit.add(kind, Slice(job_id, JOB_ID_BYTES), key, job_id, b"")
+    if is_whole:
+        finding[0] = kind
+    return Fault()
+
+
+cdef inline Fault _check_name(
+    Audit* audit, const char* key, const string& name, bint has_id, PinnableSlice* stored, Found* finding
+) noexcept nogil:
+    """Whether a job's idempotency key leads to it, or else to another job that has the same one."""
+    cdef PinnableSlice other
+    cdef char[KEY_BYTES] other_key
+    cdef View owner
+    cdef Bytes asked
+    cdef const char* job_id = key + JOB_ID_AT
+    cdef Found kind = KEY_WRONG
+    cdef Fault fault = audit.survey.get(IDEMPOTENCY, slice_of(name), stored)
+    if fault.ok() and stored.size() == JOB_ID_BYTES:
+        if memcmp(stored.data(), job_id, JOB_ID_BYTES) == 0:
+            audit.names += has_id
+            return fault
+        fault = find_in(audit, stored.data(), other_key, &other)
+        if fault.ok():
+            asked.data = name.data() + SCOPE_BYTES
+            asked.size = name.size() - SCOPE_BYTES
+            # One that does not decode may have the key as well as not.
+            if not view_row(other_key, bytes_of(other), &owner).ok() or (
+                same(owner.idempotency_key, asked) and memcmp(other_key, key, SCOPE_BYTES) == 0
+            ):
+                audit.add(KEY_SHARED, slice_of(name), key, job_id, b"the key leads to another job")
+                return fault
+        elif fault.code != CODE_NOT_FOUND or audit.lost_ids.has(JobId(stored.data())):
+            return Fault() if fault.code == CODE_NOT_FOUND else fault
+    elif fault.code == CODE_NOT_FOUND:
+        kind = KEY_MISSING
+    elif not fault.ok():
+        return fault
+    audit.lost_names.add(id_of_text(name))
+    audit.add(kind, slice_of(name), key, job_id, b"")
+    finding[0] = kind
+    return Fault()
+
+
+cdef inline Fault _check_payload(Audit* audit, const char* key, const View* job, bint has_id) noexcept nogil:
+    cdef PinnableSlice stored
+    cdef Slice job_id = Slice(key + JOB_ID_AT, JOB_ID_BYTES)
+    cdef Fault fault = audit.survey.get(PAYLOADS, job_id, &stored)
+    if fault.code == CODE_NOT_FOUND:
+        audit.add(PAYLOAD_MISSING, job_id, key, key + JOB_ID_AT, b"")
+        return Fault()
+    if fault.ok():
+        audit.payloads += has_id
+        if job.payload_bytes != 0 and job.payload_bytes != stored.size():  # 0: an older writer did not say
+            audit.add(PAYLOAD_WRONG, job_id, key, key + JOB_ID_AT, b"it has another length than the record says")
+    return fault

@@ -1,0 +1,163 @@
+"""A restored queue goes on where the snapshot ended, and no lease from before is ever accepted by it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from telha_queue import JobState, Queue, QueueConfig, Scope, restore
+from telha_queue.errors import InvalidPath, StorageError
+from telha_queue.record import decode, encode
+from telha_queue.testing import START_US, ManualClock
+from telha_queue.upkeep import FindingKind
+
+ACME = Scope.named("acme")
+QUICK = QueueConfig(durability="os", backoff_base_secs=0)
+
+
+@pytest.fixture
+def queue(path, clock):
+    with Queue.open(path, QUICK, clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def restored(tmp_path, clock):
+    """restored(): the queue that is made of the snapshot of this test, open; each call makes another one."""
+    opened = []
+
+    def make(at: ManualClock = clock) -> Queue:
+        where = tmp_path / f"restored{len(opened)}"
+        restore(tmp_path / "snapshot", where, clock=at)
+        opened.append(Queue.open(where, QUICK, at))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.parametrize("at_us", [2**63 - 1, 2**63 - 2**33])
+def test_at_the_end_of_time_a_job_can_still_be_leased(path, tmp_path, at_us):
+    clock = ManualClock(at_us)
+    with Queue.open(path, QUICK, clock) as queue:
+        queue.enqueue(ACME, "x")
+        queue.snapshot(tmp_path / "snapshot")
+    floor = restore(tmp_path / "snapshot", tmp_path / "restored", clock=clock).generation_floor
+    assert floor < 2**63
+    with Queue.open(tmp_path / "restored", QUICK, clock) as queue:
+        assert queue.lease_next(ACME, worker_id="w").lease_generation == floor
+
+
+def test_ids_and_created_at_go_on_behind_what_the_snapshot_knew(queue, restored, tmp_path, clock):
+    jobs = [queue.enqueue(ACME, "x") for _ in range(3)]
+    clock.advance(secs=3600)
+    queue.stats(queue.lease_next(ACME, worker_id="w"), "an hour later")
+    queue.snapshot(tmp_path / "snapshot")
+    known_us = clock()
+    other = restored(ManualClock(START_US - 10**12))
+    new = other.enqueue(ACME, "x")
+    assert new.created_at >= known_us
+    assert new.job_id > max(job.job_id for job in jobs)
+
+
+def test_it_says_what_it_did_and_leaves_the_snapshot_as_it_is(queue, tmp_path, clock):
+    for _ in range(700):
+        queue.enqueue(ACME, "x")
+    queue.enqueue(Scope.SYSTEM, "x")
+    queue.lease_many(None, 600, worker_id="w")
+    queue.snapshot(tmp_path / "snapshot")
+    before = {found.name: found.read_bytes() for found in (tmp_path / "snapshot").iterdir()}
+    for name in ("a", "b"):
+        clock.advance(secs=1)
+        report = restore(tmp_path / "snapshot", tmp_path / name, clock=clock)
+        assert report == (tmp_path / name, 701, 600, 0, clock())
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
+        with Queue.open(tmp_path / name, QUICK, clock, create=False) as other:
+            assert other.counts()[JobState.PENDING] == 701
+            assert other.fsck().is_clean
+            other.complete_many(other.lease_many(None, 500, worker_id="w"))
+    assert {found.name: found.read_bytes() for found in (tmp_path / "snapshot").iterdir()} == before
+    assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
+
+
+def test_a_row_that_does_not_decode_is_counted_and_left_as_it_is(path, tmp_path, clock, ldb):
+    with Queue.open(path, QUICK, clock) as queue:
+        jobs = [queue.enqueue(ACME, "x") for _ in range(3)]
+        held = queue.lease_many(ACME, 2, worker_id="w")
+    ldb.put("jobs", held[0].key, held[0].value[:-1])
+    with Queue.open(path, QUICK, clock) as queue:
+        queue.snapshot(tmp_path / "snapshot")
+    report = restore(tmp_path / "snapshot", tmp_path / "restored", clock=clock)
+    assert (report.jobs, report.leases_ended, report.corrupt) == (2, 1, 1)
+    ldb.path = tmp_path / "restored"
+    assert ldb.rows("jobs")[held[0].key] == held[0].value[:-1]
+    assert ldb.rows("default")[b"floor"] == report.generation_floor.to_bytes(8, "big")
+    assert len(jobs) == 3
+
+
+@pytest.mark.parametrize("row", [b"", b"short", bytes(8), b"\xff" * 8])
+def test_a_damaged_floor_counts_as_the_latest_time_and_is_repaired(path, tmp_path, clock, ldb, row):
+    with Queue.open(path, QUICK, clock) as queue:
+        queue.enqueue(ACME, "x")
+        queue.snapshot(tmp_path / "snapshot")
+    floor = restore(tmp_path / "snapshot", tmp_path / "restored", clock=clock).generation_floor
+    ldb.path = tmp_path / "restored"
+    ldb.put("default", b"floor", row)
+    clock.advance(secs=1)
+    for found in ({FindingKind.FLOOR_WRONG: 1}, {}):
+        with Queue.open(tmp_path / "restored", QUICK, clock) as queue:
+            assert queue.fsck(repair=True).found == found
+            lease = queue.lease_next(ACME, worker_id="w")
+            assert lease.lease_generation >= floor
+            queue.release(lease)
+
+
+def test_what_is_no_snapshot_and_what_is_there_already_is_refused(queue, path, tmp_path):
+    queue.enqueue(ACME, "x")
+    queue.snapshot(tmp_path / "snapshot")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "telha.snapshot").write_text("something else")
+    before = {str(found) for found in tmp_path.rglob("*")}
+    for source in ("none", "empty", "other", "queue"):
+        with pytest.raises(InvalidPath):
+            restore(tmp_path / source, tmp_path / "restored")
+    for place in ("empty", "queue", "snapshot", "snapshot/inside", "none/restored"):
+        with pytest.raises(InvalidPath):
+            restore(tmp_path / "snapshot", tmp_path / place)
+    assert {str(found) for found in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("lost", ["CURRENT", "MANIFEST-*", "*.sst"])
+def test_a_snapshot_that_has_lost_a_file_makes_no_queue(queue, tmp_path, lost):
+    queue.enqueue(ACME, "x")
+    queue.snapshot(tmp_path / "snapshot")
+    next((tmp_path / "snapshot").glob(lost)).unlink()
+    with pytest.raises(StorageError):
+        restore(tmp_path / "snapshot", tmp_path / "restored")
+    assert sorted(os.listdir(tmp_path)) == ["queue", "snapshot"]
+
+
+def test_files_are_copied_where_they_cannot_be_linked(queue, restored, tmp_path, monkeypatch):
+    queue.enqueue(ACME, "x", b"y" * 5000)
+    queue.snapshot(tmp_path / "snapshot")
+
+    def no_links(*_: Path) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", no_links)
+    other = restored()
+    shutil.rmtree(tmp_path / "snapshot")
+    assert other.lease_next(ACME, worker_id="w").payload == b"y" * 5000
+
+
+def test_the_record_of_a_restored_job_is_what_the_readable_machine_says(queue, restored, tmp_path, clock):
+    queue.enqueue(ACME, "x")
+    lease = queue.lease_next(ACME, worker_id="w")
+    queue.snapshot(tmp_path / "snapshot")
+    job = restored().get(ACME, lease.job_id)
+    assert encode(decode(job.value)) == job.value
