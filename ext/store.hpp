@@ -114,11 +114,11 @@ class Store : public Times {
     Phase next = Phase::kOpen;
     if (status.ok()) {
       failure_.clear();
+      syncer_.start();
     } else {
       failure_.replace(status);
       if (status.IsCorruption() || !database.open_for_reading(settings).ok()) next = Phase::kDown;
     }
-    if (status.ok()) syncer_.start();
     lock.lock();
     phase_.store(next);
     left_.notify_all();
@@ -127,9 +127,8 @@ class Store : public Times {
 
   // Before a verb that writes: after a failed write, tries at most once a second whether the cause is gone.
   void heal() noexcept {
-    if (failure_.is_set() && !fork::is_child() && failure_.claim_try() && accepts_writes(settings.path)) {
-      (void)reopen();
-    }
+    if (!failure_.is_set() || fork::is_child() || !failure_.claim_try()) return;
+    if (accepts_writes(settings.path)) (void)reopen();
   }
 
   // Around a verb that writes, unless it waits for an fsync, which threads share by waiting together.
