@@ -21,9 +21,9 @@ BEGIN, END = "<!-- written by make bench: begin -->", "<!-- written by make benc
 TITLE = "# Performance\n\n"
 METHOD = """\
 `make bench` makes this table and the plot, and `make bench ARGS="--only lifecycle,threads"` some rows of it. Every
-figure is a ratio to something measured in the same run, because a second here is not a second elsewhere; the two sides take
-turns, and the figure is the median of the ratios of 7 rounds (of the sums, where what happens seldom has to count). A
-round of the life cycle has 100,000 jobs.
+figure is a ratio to something measured in the same run, because a second here is not a second elsewhere; the two sides
+take turns, and the figure is the median of the ratios of 7 rounds (of the sums, where what happens seldom has to
+count). A round of the life cycle has 100,000 jobs.
 
 - **The floor** (`bench/floor.cc`) is a C++ program that writes to RocksDB what enqueue, lease and complete write: same
   column families, options, keys and record sizes, one write batch per call, nothing read, everything made beforehand.
