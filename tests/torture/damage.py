@@ -17,7 +17,7 @@ from tests.torture import children
 from tests.torture.inspector import Inspector, Seen
 from tests.torture.protocol import Harness, Request, Result, total
 
-SILENT_LOSS_IS_KNOWN = True
+SILENT_LOSS_IS_KNOWN = False
 """Nothing finds a log or a MANIFEST that lost its end, yet: docs/operating.md, "Damage". False once something does."""
 REPORTED = ("CorruptionError", "CorruptRecord", "UnsupportedVersion", "StorageError", "InvalidPath")
 MANNERS = ("flip", "cut", "delete")
