@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from announce cimport wait_ready
 from browse cimport ANY_STATE, STATES, Page, count_jobs, list_jobs
-from convert cimport bytes_or_null, read_kinds
+from convert cimport bytes_or_null, read_kinds, read_wanted
 from faults cimport raise_for
 from keys cimport KEY_BYTES, SCOPE_BYTES
 from lease cimport due_after
@@ -53,9 +53,7 @@ cdef inline int call_due(Store* store, bytes scope, tuple kinds, int64_t now_us,
     cdef Kinds c_kinds
     cdef Wanted wanted
     cdef Fault fault
-    read_kinds(kinds, &c_kinds)
-    wanted.kinds = &c_kinds
-    wanted.now_us = now_us
+    read_wanted(kinds, now_us, &c_kinds, &wanted)
     with nogil:
         fault = due_after(store, c_scope, wanted, due_us)
     return raise_for(&fault)

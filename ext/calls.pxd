@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from convert cimport bytes_or_null, read_kinds
+from convert cimport bytes_or_null, read_wanted
 from enqueue cimport NewJob as CoreJob
 from enqueue cimport enqueue
 from faults cimport raise_for
@@ -36,9 +36,7 @@ cdef inline int call_lease(
     cdef Kinds c_kinds
     cdef Wanted wanted
     cdef Fault fault
-    read_kinds(kinds, &c_kinds)
-    wanted.kinds = &c_kinds
-    wanted.now_us = now_us
+    read_wanted(kinds, now_us, &c_kinds, &wanted)
     with nogil:
         store.take_turn()
         fault = lease(store, c_scope, wanted, n, max_bytes, command, out)
@@ -53,9 +51,7 @@ cdef inline int call_complete_and_lease(
     cdef Kinds c_kinds
     cdef Wanted wanted
     cdef Fault fault
-    read_kinds(kinds, &c_kinds)
-    wanted.kinds = &c_kinds
-    wanted.now_us = now_us
+    read_wanted(kinds, now_us, &c_kinds, &wanted)
     with nogil:
         store.take_turn()
         fault = complete_and_lease(store, move, wanted, command, completed, out)

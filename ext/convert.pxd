@@ -4,11 +4,13 @@ Everything is borrowed: the caller holds the Python objects for as long as the v
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int64_t
 
 from enqueue cimport NewJob as CoreJob
 from memory cimport Kinds, kMaxKinds
 from move cimport Move
 from record cimport Bytes
+from scan cimport Wanted
 from store cimport Durability, Settings
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport Command, Verb
@@ -97,6 +99,13 @@ cdef inline int read_kinds(tuple kinds, Kinds* out) except -1:
         out.patterns[out.count].is_exact = is_exact
         out.count += 1
     return 0
+
+
+cdef inline int read_wanted(tuple kinds, int64_t now_us, Kinds* kinds_out, Wanted* out) except -1:
+    """Read what a call wants to lease; `out` borrows `kinds_out`."""
+    out.kinds = kinds_out
+    out.now_us = now_us
+    return read_kinds(kinds, kinds_out)
 
 
 cdef inline int read_config(bytes path, config, Settings* out) except -1:

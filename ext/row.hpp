@@ -52,8 +52,8 @@ class Row {
     return row;
   }
 
-  // All below want a row that is not null.
   bool is_null() const noexcept { return block_ == nullptr; }
+  // All below want a row that is not null.
   const char* key() const noexcept { return block_->key; }
   const char* job_id() const noexcept { return block_->key + kJobIdAt; }
   Bytes value() const noexcept { return {reinterpret_cast<const char*>(block_ + 1), block_->value_size}; }

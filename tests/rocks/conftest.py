@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from telha_queue import build_info
+from telha_queue import Queue, QueueConfig, build_info, restore
+from telha_queue.testing import ManualClock
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = str(Path(__file__).parent)
@@ -32,6 +33,8 @@ QUICK = QueueConfig(durability="os")
 def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())
 """
+
+RESTORED = QueueConfig(durability="os", backoff_base_secs=0)
 
 Child = Callable[..., "subprocess.Popen[str]"]
 
@@ -169,3 +172,19 @@ def ldb(path: Path) -> Ldb:
 
 def _bytes(text: str) -> bytes:
     return bytes.fromhex(text.strip().removeprefix("0x"))
+
+
+@pytest.fixture
+def restored(tmp_path, clock):
+    """restored(): the queue that is made of the snapshot of this test, open; each call makes another one."""
+    opened = []
+
+    def make(at: ManualClock = clock) -> Queue:
+        where = tmp_path / f"restored{len(opened)}"
+        restore(tmp_path / "snapshot", where, clock=at)
+        opened.append(Queue.open(where, RESTORED, at))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()

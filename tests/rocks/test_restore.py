@@ -24,22 +24,6 @@ def queue(path, clock):
         yield opened
 
 
-@pytest.fixture
-def restored(tmp_path, clock):
-    """restored(): the queue that is made of the snapshot of this test, open; each call makes another one."""
-    opened = []
-
-    def make(at: ManualClock = clock) -> Queue:
-        where = tmp_path / f"restored{len(opened)}"
-        restore(tmp_path / "snapshot", where, clock=at)
-        opened.append(Queue.open(where, QUICK, at))
-        return opened[-1]
-
-    yield make
-    for each in opened:
-        each.close()
-
-
 @pytest.mark.parametrize("at_us", [2**63 - 1, 2**63 - 2**33])
 def test_at_the_end_of_time_a_job_can_still_be_leased(path, tmp_path, at_us):
     clock = ManualClock(at_us)

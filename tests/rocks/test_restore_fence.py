@@ -18,22 +18,6 @@ def queue(path, clock):
         yield opened
 
 
-@pytest.fixture
-def restored(tmp_path, clock):
-    """restored(): the queue that is made of the snapshot of this test, open; each call makes another one."""
-    opened = []
-
-    def make(at: ManualClock = clock) -> Queue:
-        where = tmp_path / f"restored{len(opened)}"
-        restore(tmp_path / "snapshot", where, clock=at)
-        opened.append(Queue.open(where, QUICK, at))
-        return opened[-1]
-
-    yield make
-    for each in opened:
-        each.close()
-
-
 def refuses(queue, lease):
     """Every verb on a lease, however the job stands."""
     for call in (
