@@ -93,7 +93,7 @@ class Store : public Times {
     lock.lock();
     phase_.store(Phase::kClosed);
     left_.notify_all();
-    return Fault::read(std::move(status));
+    return !status.ok() && failure_.is_set() ? failure_.fault() : Fault::read(std::move(status));  // that is why
   }
 
   // Opens the database again, keeping the directory: calls under way are waited for, others wait meanwhile. If it
