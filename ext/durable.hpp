@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "counted_file.hpp"
 #include "mark.hpp"
 
 namespace telha {
@@ -54,52 +55,6 @@ struct FileName {
   }
 };
 
-// A log or MANIFEST: how much of it was written, and how much of that is on disk.
-class CountedFile {
- public:
-  explicit CountedFile(uint64_t bytes) noexcept : written(bytes) {}
-  CountedFile(const CountedFile&) = delete;
-  CountedFile& operator=(const CountedFile&) = delete;
-  ~CountedFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-
-  std::atomic<uint64_t> written;
-  std::atomic<uint64_t> durable{0};   // of those, fsynced
-  std::atomic<bool> is_named{false};  // its entry in the directory is on disk
-
-  void reach(uint64_t bytes) noexcept {
-    uint64_t known = durable.load();
-    while (known < bytes && !durable.compare_exchange_weak(known, bytes)) {
-    }
-  }
-
-  // So that it can be fsynced without RocksDB. Returns 0 or an errno.
-  int open(const std::string& path) noexcept {
-    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    return file_ < 0 ? errno : 0;
-  }
-
-  // Returns 0 or an errno: the first, for good. What it was told of may be lost, and a later fsync would not say so.
-  // One at a time, because the system tells each descriptor once.
-  int sync() noexcept {
-    std::lock_guard one_at_a_time(mutex_);
-    if (error_ == 0 && ::fdatasync(file_) != 0) error_ = errno;
-    return error_;
-  }
-
-  // RocksDB could not fsync it.
-  void fail() noexcept {
-    std::lock_guard lock(mutex_);
-    if (error_ == 0) error_ = EIO;
-  }
-
- private:
-  std::mutex mutex_;
-  int file_ = -1;
-  int error_ = 0;
-};
-
 class Durable {
  public:
   // `in_turn`: every write is on disk before the next one begins. What the mark demanded goes on being demanded.
@@ -120,7 +75,10 @@ class Durable {
     return error;
   }
 
-  void close() noexcept { file_.close(); }
+  void close() noexcept {
+    clear();
+    file_.close();
+  }
 
   // The files that the mark named are demanded no more.
   void clear() noexcept {
@@ -152,8 +110,9 @@ class Durable {
     }
     if (!are_named) {
       const Unnamed unnamed = unnamed_logs();
-      if (const int error = sync_directory(); error != 0) return status_of(error, directory_);
-      note_named(unnamed);
+      const int error = sync_directory();
+      note_named(unnamed, error == 0);
+      if (error != 0) return status_of(error, directory_);
     }
     for (const auto& [log, bytes] : unsynced) log->reach(bytes);
     return rocksdb::Status::OK();
@@ -170,9 +129,13 @@ class Durable {
     return unnamed;
   }
 
-  // The directory was fsynced after those were asked for.
-  static void note_named(const Unnamed& logs) noexcept {
-    for (const auto& log : logs) log->is_named = true;
+  // An fsync of the directory has ended that was begun after those were asked for.
+  void note_named(const Unnamed& logs, bool is_ok) noexcept {
+    for (const auto& log : logs) {
+      if (is_ok) log->is_named = true;
+      if (!is_ok) log->fail();
+    }
+    if (!is_ok && !logs.empty()) note_doubt();
   }
 
   // RocksDB begins to write a file of this directory. `counted` stays null when it is none that counts.

@@ -116,8 +116,7 @@ class WatchedDirectory final : public rocksdb::FSDirectoryWrapper {
   rocksdb::IOStatus name(Fsync fsync) noexcept {
     const Durable::Unnamed unnamed = durable_->unnamed_logs();
     rocksdb::IOStatus status = fsync();
-    if (status.ok()) Durable::note_named(unnamed);
-    if (!status.ok() && !unnamed.empty()) durable_->note_doubt();
+    durable_->note_named(unnamed, status.ok());
     return status;
   }
 

@@ -61,11 +61,12 @@ class _Script:
         child = children.ended("workload", [path, *self._words], self._errors, environment)
         ledger = FaultyLedger()
         ledger.take(child.lines)
-        self._judge(child, ledger, error, times)
+        failed = next((line for line in child.errors.splitlines() if line.startswith("shim:")), "not reached")
+        is_full = error == "ENOSPC" and ", read of " not in failed  # no disk says so of a read
+        self._judge(child, ledger, is_full, times)
         if path.exists():
             ledger.hold(path)
         children.remove(path)
-        failed = next((line for line in child.errors.splitlines() if line.startswith("shim:")), "not reached")
         where = f"mode {self._mode}, call {at}, {error} {'once' if times else 'for good'} ({failed})"
         return Result(
             1,
@@ -77,14 +78,14 @@ class _Script:
             faults=tuple(f"{where}: {text}" for text in ledger.wrong),
         )
 
-    def _judge(self, child: children.Ended, ledger: FaultyLedger, fault: str, times: int) -> None:
+    def _judge(self, child: children.Ended, ledger: FaultyLedger, is_full: bool, times: int) -> None:
         if child.hung or child.aborted or child.code != 0:
             what = "hangs" if child.hung else f"ended with {child.code}"
             ledger.wrong.append(f"{what}: {_stack(child.errors)}")
         elif not ledger.is_done:
             ledger.wrong.append("the process ended early")
         for what, error in ledger.errors:
-            if error not in TYPED or (fault == "ENOSPC" and error == "StorageError"):
+            if error not in TYPED or (is_full and error == "StorageError"):
                 ledger.wrong.append(f"{what} raised {error}")
         if times and (sick := _sick_sessions(child.lines)) > 1:
             ledger.wrong.append(f"{sick} sessions failed after one fault: opening again did not heal it")
