@@ -14,6 +14,7 @@ from telha_queue._seam import new_job, new_jobs, scope_key, token, tokens, worke
 from telha_queue.blocking import Wanted, lease_within
 from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
+from telha_queue.errors import StorageError
 from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.lifecycle import OpenQueue
 from telha_queue.many import enqueue_the_good, failures_of
@@ -147,16 +148,19 @@ class Queue(OpenQueue):
         """Finish a job and lease the next of its scope for the same worker, in one write; for worker loops.
 
         Raises LeaseConflict when the lease is lost; nothing is leased then. If no job is ready the first is finished,
-        and with `wait_secs` the next is waited for as `lease_next` does: an error of that wait leaves it finished.
+        and with `wait_secs` the next is waited for as `lease_next` does. Once the first is finished no StorageError is
+        raised: the wait ends, if the queue is closed or the disk fails, as if nothing were ready.
         """
         held, wanted, ttl_us = token(lease), check.kind_filter(kinds), self._ttl_us(lease_ttl_secs)
         wait_us = check.span_us("wait_secs", wait_secs)
         record = self._engine.complete_and_lease(held, wanted, ttl_us, self._now_us())
         if record is not None or wait_us == 0:
             return record
-        leased = lease_within(
-            wait_us, Wanted(held.scope, 1, MAX_LEASE_BYTES, wanted, held.worker_id, ttl_us), self._engine, self._now_us
-        )
+        following = Wanted(held.scope, 1, MAX_LEASE_BYTES, wanted, held.worker_id, ttl_us)
+        try:
+            leased = lease_within(wait_us, following, self._engine, self._now_us)
+        except StorageError:  # the caller must learn that the first is finished; the next call meets the cause
+            return None
         return leased[0] if leased else None
 
     def extend(self, lease: JobRecord | Lease, *, lease_ttl_secs: float | None = None) -> JobRecord:
@@ -291,7 +295,8 @@ class Queue(OpenQueue):
         """Check every row against those that belong to it, as of one moment; reads all of the store.
 
         With `repair`, side rows are rebuilt from jobs, and rows that provably belong to no job are removed. No job's
-        row is changed or removed, whatever its state. Others may go on using the queue meanwhile.
+        row is changed or removed, whatever its state. Others may go on using the queue meanwhile. When it is opened
+        again, the check begins anew, at most 8 times; then StorageError.
         """
         return self._engine.fsck(check.flag("repair", repair))
 
@@ -299,7 +304,7 @@ class Queue(OpenQueue):
         """Make a directory that holds the whole queue as of one moment, while others go on using it.
 
         It is there, fsynced, when the call returns, and not at all when it raises: InvalidPath for a path at which
-        something is, or inside of the queue; StorageError. `telha_queue.restore` makes a queue of it.
+        something is, or inside of the queue; StorageError. `telha_queue.restore` makes a queue of it, if it is whole.
         """
         return self._engine.snapshot(directory)
 
