@@ -185,14 +185,6 @@ class Durable {
     bool is_old;  // the mark names it, and nothing was written to it since
   };
 
-  static int sync_file(const std::string& path, int flags) noexcept {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
-    if (file < 0) return errno;
-    const int error = ::fsync(file) == 0 ? 0 : errno;
-    ::close(file);
-    return error;
-  }
-
   // Of a file that stands right in the directory.
   std::optional<FileName> name_of(const std::string& path) const noexcept {
     const size_t slash = path.rfind('/');
