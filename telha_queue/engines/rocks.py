@@ -6,14 +6,14 @@ import os
 import stat
 from contextlib import suppress
 
-from telha_queue._rocks import Store, build_info, refuse_in_child
+from telha_queue._rocks import Store, build_info, mark_copy, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
 from telha_queue.engines.scope_names import with_names
 from telha_queue.errors import InvalidPath, InvalidType, path_error
 from telha_queue.upkeep import FsckReport, SnapshotReport
 
-__all__ = ["RocksEngine", "build_info"]
+__all__ = ["RocksEngine", "build_info", "mark_copy"]
 
 LOCK_NAME = "telha.lock"
 """Held by the owner; its presence marks a directory as a queue. See docs/format.md."""
