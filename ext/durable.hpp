@@ -110,7 +110,7 @@ class Durable {
     }
     if (!are_named) {
       const Unnamed unnamed = unnamed_logs();
-      const int error = sync_directory();
+      const int error = sync_file(directory_, O_DIRECTORY);
       note_named(unnamed, error == 0);
       if (error != 0) return status_of(error, directory_);
     }
@@ -223,14 +223,6 @@ class Durable {
       if (is_log && file.counted->durable.load() < file.counted->written.load()) unsynced[name] = file.counted;
     }
     return unsynced;
-  }
-
-  int sync_directory() const noexcept {
-    const int file = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file < 0) return errno;
-    const int error = ::fsync(file) == 0 ? 0 : errno;
-    ::close(file);
-    return error;
   }
 
   // Of a file that stands right in the directory.
