@@ -1,4 +1,7 @@
-"""The list of all harnesses, in the order in which they run. A new one is its module and its line here."""
+"""The list of all harnesses, in the order in which they start: those that take longest go first.
+
+A new one is its module and its line here.
+"""
 
 from __future__ import annotations
 
@@ -15,37 +18,43 @@ from tests.torture import (
     kill_points,
     model_backlog,
     model_machine,
+    native,
     paths,
     power,
     race_contention,
     race_schedules,
     race_wakeups,
     scarce,
+    suite,
 )
 from tests.torture.protocol import Harness
 
 HARNESSES: tuple[Harness, ...] = (
+    io_faults.HARNESS,
+    race_contention.HARNESS,
+    model_machine.HARNESS,
     kill.HARNESS,
+    suite.SANITIZED_SUITE,
+    suite.AGAIN,
+    suite.BACKUPS,
+    native.FUZZ,
     kill_points.HARNESS,
     power.HARNESS,
-    io_faults.HARNESS,
-    scarce.DISK,
-    scarce.DESCRIPTORS,
-    paths.HARNESS,
     damage.HARNESS,
-    model_machine.HARNESS,
-    race_contention.HARNESS,
-    race_schedules.HARNESS,
-    race_wakeups.HARNESS,
-    clock_soak.HARNESS,
-    clock_jumps.HARNESS,
-    clock_backoff.HARNESS,
     api_mutation.HARNESS,
-    model_backlog.TOMBSTONES,
-    model_backlog.GATED,
     api_processes.FORKS,
     api_processes.ENDINGS,
-    api_processes.SUITE_AGAIN,
+    scarce.DISK,
+    clock_soak.HARNESS,
+    race_wakeups.HARNESS,
+    native.RACES_HARNESS,
+    model_backlog.TOMBSTONES,
+    race_schedules.HARNESS,
+    clock_jumps.HARNESS,
+    model_backlog.GATED,
+    scarce.DESCRIPTORS,
+    paths.HARNESS,
+    clock_backoff.HARNESS,
     api_format.HARNESS,
 )
 

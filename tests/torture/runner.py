@@ -64,7 +64,7 @@ def told(harness: Harness, result: Result, seed: int) -> str:
         **result.counted,
     }
     line = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    verdict = "passed" if result.passed else f"FAILED with {len(result.faults)} faults, seed {seed}"
+    verdict = result.verdict + ("" if result.passed else f", seed {seed}")
     faults = "".join(f"\n    {fault}" for fault in result.faults[:MAX_FAULTS])
     return f"{harness.name} ({harness.tests}): {verdict} in {result.seconds:.0f} s: {line}{faults}"
 
