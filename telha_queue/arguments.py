@@ -54,6 +54,13 @@ def recover(choice: str | None) -> bool:
     return choice is not None
 
 
+def stronger(durability: str) -> bool:
+    """The durability of one call: it can be more than the queue's, never less."""
+    if exact_text(durability) != "sync":
+        raise InvalidArgument(f"the durability of a call is 'sync' or None, not {shown(durability)}")
+    return True
+
+
 def scope_key(scope: Scope) -> bytes:
     """The key of a scope."""
     if type(scope) is not Scope:

@@ -127,6 +127,16 @@ class OpenQueue:
             if kind is None:  # else the block's own error is the one that tells what went wrong
                 raise
 
+    def _take_to_disk(self) -> None:
+        """What a call that wants it does after its write; with durability "sync" the write was on disk already."""
+        if self._config.durability == "sync":
+            return
+        try:
+            self._engine.flush()
+        except StorageError as error:
+            error.outcome = "unknown"  # the write was made; whether it stays is not known
+            raise
+
     def _keep_name(self, key: bytes, name: str) -> None:
         """Have the store know a name before the first job that this queue enqueues with it."""
         self._engine.name_scope(key, name)

@@ -14,27 +14,18 @@ from telha_queue._seam import new_job, new_jobs, scope_key, token, tokens, worke
 from telha_queue.blocking import Wanted, lease_within
 from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
-from telha_queue.job import JobRecord, JobSpec, JobState, Lease, ReapReport
-from telha_queue.lifecycle import OpenQueue
+from telha_queue.job import JobRecord, JobSpec, Lease, ReapReport
 from telha_queue.many import enqueue_the_good, failures_of
-from telha_queue.scope import Scope, scope_as_stored
+from telha_queue.reading import KindArgument, ReadableQueue
+from telha_queue.scope import Scope
 
-MAX_LIST = 1000
 MAX_LEASE_BYTES = 2**40
 """More than a batch can have: no bound."""
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import os
-
-    from telha_queue.upkeep import FsckReport, SnapshotReport
-
-KindArgument = str | Iterable[str] | None
-Scopes = list[Scope]  # the verb `list` hides the class inside Queue
 Leases = Iterable[JobRecord | Lease]
 
 
-class Queue(OpenQueue):
+class Queue(ReadableQueue):
     """A durable queue in one directory. Safe to use from many threads; one process owns a directory at a time.
 
     Times are microseconds since the Unix epoch, spans are seconds. Verbs that change a job return it as it is after
@@ -45,6 +36,9 @@ class Queue(OpenQueue):
     Verbs on many jobs take up to 1,000, write once, and return one outcome each, in order: the JobRecord, or the error
     that this one met, which is returned and not raised, and harms no other. With `atomic=True` the first such error is
     raised and nothing is changed.
+
+    `durability="sync"`, where a verb has it, has this call on disk when it returns, on a queue in mode "group" or "os"
+    too. A StorageError has outcome "unknown" then: the change may have been made and not be on disk.
     """
 
     def enqueue(
@@ -58,32 +52,43 @@ class Queue(OpenQueue):
         delay_secs: float | None = None,
         idempotency_key: str | None = None,
         max_attempts: int | None = None,
+        durability: str | None = None,
     ) -> JobRecord:
         """Store a job. Lower priority numbers are leased first; jobs of one priority in the order they came.
 
         With an idempotency key that a job of this scope already has, that job is returned and nothing is stored.
         `not_before` (µs) or `delay_secs` keeps the job from being leased earlier. `max_attempts` is its own ceiling.
         """
+        to_disk = durability is not None and check.stronger(durability)
         key = scope_key(scope)
         now_us = self._now_us()
         limit = self._max_payload_bytes
         job = new_job(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, limit, now_us)
         if scope.name is not None and key not in self._named:
             self._keep_name(key, scope.name)
-        return self._engine.enqueue(key, job, now_us)
+        record = self._engine.enqueue(key, job, now_us)
+        if to_disk:
+            self._take_to_disk()
+        return record
 
-    def enqueue_many(self, scope: Scope, jobs: Iterable[JobSpec], *, atomic: bool = False) -> Outcomes:
+    def enqueue_many(
+        self, scope: Scope, jobs: Iterable[JobSpec], *, atomic: bool = False, durability: str | None = None
+    ) -> Outcomes:
         """Store up to 1,000 jobs, and 16 MiB of payload, in one write; a JobRecord or an InvalidArgument for each.
 
         Look at the outcomes, or give `atomic=True`: a job that was refused is not stored, and only its outcome says so.
         A job whose idempotency key is taken, in the store or earlier in the list, yields the job that has it.
         """
+        to_disk = durability is not None and check.stronger(durability)
         key = scope_key(scope)
         now_us = self._now_us()
         checked = new_jobs(jobs, self._max_payload_bytes, now_us, check.flag("atomic", atomic))
         if checked and scope.name is not None and key not in self._named:
             self._keep_name(key, scope.name)
-        return enqueue_the_good(self._engine, key, checked, atomic, now_us)
+        outcomes = enqueue_the_good(self._engine, key, checked, atomic, now_us)
+        if to_disk:
+            self._take_to_disk()
+        return outcomes
 
     # Lease
 
@@ -190,19 +195,29 @@ class Queue(OpenQueue):
         """Add a line, at most 4 KiB, to the job's trail."""
         return self._engine.stats(token(lease), check.detail(detail), self._now_us())
 
-    def complete(self, lease: JobRecord | Lease, *, late: str = "refuse") -> JobRecord:
+    def complete(self, lease: JobRecord | Lease, *, late: str = "refuse", durability: str | None = None) -> JobRecord:
         """Finish the job. Raises LeaseConflict when the lease is lost.
 
         `late="accept_if_unclaimed"` also accepts it after the reaper ended the lease, while nobody has leased the
         job since.
         """
-        return self._engine.complete(token(lease), late != "refuse" and check.late(late), self._now_us())
+        to_disk = durability is not None and check.stronger(durability)
+        record = self._engine.complete(token(lease), late != "refuse" and check.late(late), self._now_us())
+        if to_disk:
+            self._take_to_disk()
+        return record
 
-    def complete_many(self, leases: Leases, *, late: str = "refuse", atomic: bool = False) -> Outcomes:
+    def complete_many(
+        self, leases: Leases, *, late: str = "refuse", atomic: bool = False, durability: str | None = None
+    ) -> Outcomes:
         """Finish up to 1,000 jobs in one write; a JobRecord, LeaseConflict or JobNotFound for each."""
+        to_disk = durability is not None and check.stronger(durability)
         check.flag("atomic", atomic)
         held, accept_late = tokens(leases), check.late(late)
-        return self._engine.complete_many(held, accept_late, atomic, self._now_us()) if held else []
+        outcomes = self._engine.complete_many(held, accept_late, atomic, self._now_us()) if held else []
+        if to_disk:
+            self._take_to_disk()
+        return outcomes
 
     def fail(self, lease: JobRecord | Lease, error: str, *, retryable: bool = True) -> JobRecord:
         """Count a failed attempt. The job waits out its backoff, or is dead: look at the returned state.
@@ -233,49 +248,6 @@ class Queue(OpenQueue):
         """Put a dead job back to Pending, its attempts at 0. Raises InvalidTransition for any other state."""
         return self._engine.retry(scope_key(scope), check.uuid_bytes(job_id), self._now_us())
 
-    def get(self, scope: Scope, job_id: UUID) -> JobRecord:
-        """The job of that id in that scope; JobNotFound for an unknown id and for one of another scope alike."""
-        return self._engine.get(scope_key(scope), check.uuid_bytes(job_id))
-
-    def find(self, job_id: UUID) -> JobRecord:
-        """The job of that id in whatever scope. For operators: a tenant's request goes through `get`."""
-        return self._engine.find(check.uuid_bytes(job_id))
-
-    def find_leased_any(self, job_id: UUID) -> JobRecord | None:
-        """The job of that id in whatever scope if it is leased now, else None."""
-        record = self._engine.find(check.uuid_bytes(job_id))
-        return record if record.state == JobState.LEASED else None
-
-    def list(
-        self,
-        scope: Scope | None = None,
-        *,
-        state: JobState | None = None,
-        kinds: KindArgument = None,
-        limit: int = 100,
-        after: JobRecord | None = None,
-    ) -> JobRecords:
-        """Up to `limit` (1 to 1,000) jobs in the order scope, state, priority, created_at.
-
-        Pass the last record of one page as `after` to get the next. A job that changes state between two pages may
-        be seen twice or not at all.
-        """
-        return self._engine.list(
-            None if scope is None else scope_key(scope),
-            check.state(state),
-            check.kind_filter(kinds),
-            check.whole("limit", limit, 1, MAX_LIST),
-            check.page_key(after),
-        )
-
-    def counts(self, scope: Scope | None = None) -> dict[JobState, int]:
-        """Exact number of jobs in each state, in one scope or in all, at one moment. Reads every key: not for loops."""
-        return self._engine.counts(None if scope is None else scope_key(scope))
-
-    def scopes(self) -> Scopes:
-        """The scopes that have jobs, the system first; each with its name, if a job was enqueued to it by name."""
-        return [scope_as_stored(key, name) for key, name in self._engine.scopes()]
-
     def reap_expired(self, now_us: int | None = None) -> ReapReport:
         """Take back every lease whose deadline, `lease_grace_secs` included, has passed; one pass of the reaper.
 
@@ -286,22 +258,6 @@ class Queue(OpenQueue):
         if now_us is not None:
             at_us = self._now_us.advance_to(check.moment_us("now_us", now_us, at_us))
         return self._engine.reap_expired(at_us)
-
-    def fsck(self, *, repair: bool = False) -> FsckReport:
-        """Check every row against those that belong to it, as of one moment; reads all of the store.
-
-        With `repair`, side rows are rebuilt from jobs, and rows that provably belong to no job are removed. No job's
-        row is changed or removed, whatever its state. Others may go on using the queue meanwhile.
-        """
-        return self._engine.fsck(check.flag("repair", repair))
-
-    def snapshot(self, directory: str | os.PathLike[str]) -> SnapshotReport:
-        """Make a directory that holds the whole queue as of one moment, while others go on using it.
-
-        It is there, fsynced, when the call returns, and not at all when it raises: InvalidPath for a path at which
-        something is, or inside of the queue; StorageError. `telha_queue.restore` makes a queue of it.
-        """
-        return self._engine.snapshot(directory)
 
     def _lease_one(
         self, scope: bytes | None, kinds: KindArgument, worker_id: str, ttl_secs: float | None, wait_secs: float

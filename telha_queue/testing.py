@@ -23,7 +23,8 @@ from telha_queue.scope import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from telha_queue.queue import KindArgument, Queue
+    from telha_queue.queue import Queue
+    from telha_queue.reading import KindArgument
 
 __all__ = ["ManualClock", "START_US", "assert_enqueued", "drain", "memory_queue"]
 

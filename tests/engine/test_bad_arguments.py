@@ -55,6 +55,19 @@ CALLS = {
         {"negative": -1, "far": 2**63, "bool": True, "float": 1e15, "NaN": NAN},
         lambda q, _, bad: q.enqueue(ACME, "embed", not_before=bad),
     ),
+    "durability": (
+        {"weaker": "os", "group": "group", "empty": "", "bool": True, "bytes": b"sync"},
+        lambda q, lease, bad: q.complete(lease, durability=bad),
+    ),
+    "durability of an enqueue": ({"weaker": "os", "int": 1}, lambda q, _, bad: q.enqueue(ACME, "x", durability=bad)),
+    "durability of many": (
+        {"weaker": "os", "int": 1},
+        lambda q, lease, bad: q.complete_many([lease], durability=bad),
+    ),
+    "durability of many enqueued": (
+        {"weaker": "os", "int": 1},
+        lambda q, _, bad: q.enqueue_many(ACME, [JobSpec("x")], durability=bad),
+    ),
     "delay_secs": (BAD_SPANS, lambda q, _, bad: q.enqueue(ACME, "embed", delay_secs=bad)),
     "specs": (
         {"None": None, "int": 5, "specs": [JobSpec("embed"), JobSpec("")], "tuples": [("embed", b"")], "text": "ab"},

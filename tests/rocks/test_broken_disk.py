@@ -153,6 +153,24 @@ for call in (queue.reopen, queue.flush):
     )
 
 
+@pytest.mark.parametrize("durability", ["group", "os"])
+def test_a_call_that_is_to_be_on_disk_and_cannot_be_has_an_unknown_outcome(on_broken_disk, durability):
+    assert on_broken_disk(
+        """
+lease = queue.lease_next(ACME, worker_id="w")
+broken(sync=errno.EIO)
+try:
+    queue.complete(lease, durability="sync")
+except StorageError as error:
+    say(error.outcome)
+broken()
+queue.reopen()
+queue.close()
+""",
+        durability,
+    ) == ["unknown"]
+
+
 @pytest.mark.parametrize("durability", ["sync", "group", "os"])
 def test_opening_on_a_broken_disk_is_an_error_and_harms_nothing(on_broken_disk, durability):
     on_broken_disk(

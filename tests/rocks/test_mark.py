@@ -10,7 +10,7 @@ import pytest
 from kill_ledger import whole
 from marks import crc32c, read_mark
 
-from telha_queue import JobState, Queue, QueueConfig, Scope
+from telha_queue import JobSpec, JobState, Queue, QueueConfig, Scope
 from telha_queue.errors import CorruptionError
 
 ACME = Scope.named("acme")
@@ -29,6 +29,28 @@ def test_a_flushed_queue_and_a_closed_one_are_marked_whole(path):
     marked = read_mark(path).files
     assert {name: (path / name).stat().st_size for name in marked} == marked
     assert len(marked) == 2
+
+
+@pytest.mark.parametrize("durability", ["sync", "group", "os"])
+def test_a_call_that_asks_for_it_is_on_disk_when_it_returns(path, durability):
+    with Queue.open(path, QueueConfig(durability=durability, group_sync_ms=60_000)) as queue:
+
+        def is_on_disk(call) -> bool:
+            call()
+            [log] = path.glob("*.log")
+            return read_mark(path).files.get(log.name) == log.stat().st_size
+
+        now = {"durability": "sync"}
+        queue.enqueue_many(ACME, [JobSpec("x")] * 8)
+        first, second, *others = queue.lease_many(ACME, 8, worker_id="w")
+        for call in (
+            lambda **how: queue.enqueue(ACME, "x", **how),
+            lambda **how: queue.enqueue_many(ACME, [JobSpec("x")], **how),
+            lambda **how: queue.complete(first if how else second, **how),
+            lambda **how: queue.complete_many([others.pop()], **how),
+        ):
+            assert not is_on_disk(call) or durability == "sync"
+            assert is_on_disk(lambda call=call: call(**now)) or durability == "sync"
 
 
 def test_a_store_that_others_opened_since_is_no_damage(path, ldb):
