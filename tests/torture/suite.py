@@ -16,10 +16,9 @@ from pathlib import Path
 from tests.torture import api_child
 from tests.torture.protocol import Harness, Request, Result, total
 
-ENDING_TESTS = ("tests/rocks/test_fork.py", "tests/rocks/test_exit.py", "tests/rocks/test_close.py")
-BACKUP_TESTS = tuple(
-    f"tests/rocks/test_{name}.py" for name in ("snapshot", "snapshot_ends", "restore", "restore_fence")
-)
+ROCKS = "tests/rocks"
+ENDING_TESTS = tuple(f"{ROCKS}/test_{name}.py" for name in ("fork", "exit", "close"))
+BACKUP_TESTS = tuple(f"{ROCKS}/test_{name}.py" for name in ("snapshot", "snapshot_ends", "restore_fence"))
 SANITIZED_TESTS = ("tests/unit", "tests/engine", ROCKS)
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 ROUND_SECS = 1800
