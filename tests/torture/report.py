@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 def keep(harness: Harness, result: Result, scale: str, seed: int) -> None:
     """Note a result for the page; whole or not at all."""
-    kept = _kept()
+    kept = read()
     info = build_info()
     asserts = "with" if info["rocksdb_asserts"] else "without"
     kept[harness.name] = {
@@ -53,7 +53,7 @@ def write(page: Path, harnesses: Iterable[Harness]) -> None:
     """Write what is kept; text outside the marks stays."""
     text = page.read_text() if page.exists() else f"{TITLE}{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{told(list(harnesses), _kept())}\n{END}{rest.partition(END)[2]}")
+    page.write_text(f"{before}{BEGIN}\n\n{told(list(harnesses), read())}\n{END}{rest.partition(END)[2]}")
 
 
 def told(harnesses: list[Harness], kept: dict[str, Row]) -> str:
@@ -114,6 +114,7 @@ def _about(harness: Harness, row: Row) -> str:
     return f"{about}{f' Counted: {counted}.' if counted else ''}{faults}"
 
 
-def _kept() -> dict[str, Row]:
+def read() -> dict[str, Row]:
+    """What is kept, by the name of the harness."""
     kept: dict[str, Row] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     return {name: {"skipped": "", **row} for name, row in kept.items()}
