@@ -27,6 +27,8 @@ SUMMED = {
     "aborts": "processes that crashed",
     "hangs": "processes that hung",
 }
+KNOWN_GAP = "known gap"
+"""What counts of a harness begin with that are no fault only because nobody has mended it yet."""
 Row = dict[str, Any]
 
 
@@ -104,7 +106,10 @@ def _cells(harness: Harness, row: Row | None) -> list[str]:
 def _verdict(row: Row) -> str:
     if row["faults"]:
         return f"**failed**, {len(row['faults'])} faults"
-    return f"skipped: {row['skipped']}" if row["skipped"] else "passed"
+    if row["skipped"]:
+        return f"skipped: {row['skipped']}"
+    gaps = sum(count for name, count in row["counted"].items() if name.startswith(KNOWN_GAP))
+    return f"passed but for {gaps:,} times a known gap" if gaps else "passed"
 
 
 def _about(harness: Harness, row: Row) -> str:

@@ -72,6 +72,11 @@ def test_a_row_says_what_failed_and_what_was_skipped():
     assert "harnesses that passed: 0 of 1; skipped: backoff" in text
 
 
+def test_a_known_gap_is_no_pass():
+    text = told(clock_backoff.HARNESS, counted={"known gap: it snows": 3})
+    assert line_of(text, "backoff").endswith("| passed but for 3 times a known gap |")
+
+
 def test_a_figure_below_the_plans_is_told_with_its_reason():
     harness = clock_backoff.HARNESS._replace(planned=10**6, lowered="there are no more")
     assert " of 1,000,000: there are no more |" in line_of(told(harness), "backoff")
