@@ -47,7 +47,7 @@ def run_sanitized(request: Request) -> Result:
     subprocess.run(build, cwd=COPY, env={**os.environ, "TELHA_SANITIZE": "address,undefined"}, check=True)
     reports = request.folder / "reports"
     reports.mkdir()
-    options = f"log_path={reports}/report:detect_leaks=0:halt_on_error=1:verify_asan_link_order=0"
+    options = f"log_path={reports}/report:detect_leaks=0:halt_on_error=1"
     more = {"LD_PRELOAD": runtime.strip(), "ASAN_OPTIONS": options, "UBSAN_OPTIONS": f"{options}:print_stacktrace=1"}
     result = _judged("sanitized", SANITIZED_TESTS, COPY, more)
     told = [file.read_text() for file in sorted(reports.iterdir())]
