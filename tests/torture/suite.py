@@ -35,8 +35,8 @@ def run_again(files: tuple[str, ...], request: Request) -> Result:
 def run_sanitized(request: Request) -> Result:
     """Build a copy of everything with sanitizers, beside the working build, and run its tests there.
 
-    Python is not built so: the runtime of AddressSanitizer is loaded first. What it says of processes whose output nobody
-    reads is found in its files; the other sanitizer ends the process that it reports.
+    Python is not built so: the runtime of AddressSanitizer is loaded first. What it says of processes whose output
+    nobody reads is found in its files; the other sanitizer ends the process that it reports.
     """
     runtime = subprocess.run(["c++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout
     if not os.path.isabs(runtime.strip()):
