@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def on_broken_disk(tmp_path, ended, path):
     library, control = tmp_path / "broken_disk.so", tmp_path / "control"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True)
     control.write_bytes(bytes(12))
-    more = {"LD_PRELOAD": library, "TELHA_BROKEN_DISK": control, "TELHA_BROKEN_UNDER": path}
+    loaded_first = f"{os.environ.get('LD_PRELOAD', '')}:{library}"  # behind a sanitizer, if there is one
+    more = {"LD_PRELOAD": loaded_first, "TELHA_BROKEN_DISK": control, "TELHA_BROKEN_UNDER": path}
     return lambda program, *arguments: ended(
         BREAK + program, *arguments, variables={name: str(value) for name, value in more.items()}
     )
