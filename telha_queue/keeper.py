@@ -1,7 +1,8 @@
 """Heartbeats that nobody has to think of: leases are renewed for as long as their holders work.
 
-`LeaseKeeper` is what users see. It checks arguments and leaves the work to a thread, that of keeper_thread.py. It does
-not know what a job is about or who works on it.
+`LeaseKeeper` is what users see. It checks arguments and leaves the work to a thread: the native one of ext/keeper.hpp
+where the engine has it and the queue runs on the system's clock, and elsewhere that of keeper_thread.py, which means
+the same but needs the interpreter. It does not know what a job is about or who works on it.
 """
 
 from __future__ import annotations
@@ -142,6 +143,10 @@ def renewals_of(
 
     Bounds are measured on a clock that was given, so that a test can turn it, and else on one that is never set.
     """
+    if engine.capabilities.native_keeper and clock is None:
+        from telha_queue._keeper import Keeper
+
+        return Keeper(engine.renewer(), now_us(), default_ttl_us)
     from telha_queue.keeper_thread import ThreadKeeper, monotonic_us
 
     keeper = ThreadKeeper(extend_many, now_us, monotonic_us if clock is None else now_us, default_ttl_us)

@@ -1,4 +1,4 @@
-"""A thread of Python that renews leases.
+"""The readable twin of ext/keeper.hpp: a thread of Python that renews leases.
 
 It knows leases, two clocks and a function that renews; nothing of queues, engines or what the leases are for.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from telha_queue.keeper import Held
 
 SHORTEST_PAUSE_US = 1000
-"""Between two renewals of a lease, however short its ttl is."""
+"""Between two renewals of a lease, however short its ttl is. ext/keeper.hpp has it too."""
 _NEVER_US = 2**63 - 1
 
 

@@ -120,7 +120,8 @@ class OpenQueue:
     def keeper(self) -> LeaseKeeper:
         """Make what renews leases by itself while their holders work: see `LeaseKeeper`. Closed with the queue.
 
-        Each call makes another one, with a thread of its own; a program needs one.
+        Each call makes another one, with a thread of its own; a program needs one. On disk and with the system's clock
+        that is a native thread: a handler that keeps the interpreter to itself does not keep it from its work.
         """
         from telha_queue.keeper import LeaseKeeper, renewals_of  # few programs need it
 

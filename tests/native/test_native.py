@@ -14,13 +14,13 @@ FLAGS = ["-std=c++20", "-O1", "-g", "-pthread", "-Wall", "-Wextra", f"-I{EXT}", 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """program(sanitizer): the path of checks.cc, built with it."""
+    """program(sanitizer, source): the path of a program of this folder, built with it."""
     folder = tmp_path_factory.mktemp("native")
 
-    def build(sanitizer):
-        path = folder / sanitizer.replace(",", "-")
+    def build(sanitizer, source="checks.cc"):
+        path = folder / f"{source}-{sanitizer.replace(',', '-')}"
         if not path.exists():
-            command = ["c++", *FLAGS, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", str(HERE / "checks.cc")]
+            command = ["c++", *FLAGS, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", str(HERE / source)]
             subprocess.run([*command, "-o", str(path)], check=True, timeout=120)
         return path
 
@@ -41,3 +41,9 @@ def test_it_does_what_its_model_does(program, what, seed):
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_turns_are_taken_one_at_a_time(program, threads):
     run(program("thread"), "turns", threads)
+
+
+@pytest.mark.parametrize("scene", [("holds", 1), ("holds", 6), ("closes", 200), ("bounds", 1), ("bounds", 2)])
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_a_keeper_tells_of_each_hold_once_and_ends_in_order(program, sanitizer, scene):
+    run(program(sanitizer, "keeper.cc"), *scene)
