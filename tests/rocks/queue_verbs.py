@@ -37,6 +37,7 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "counts": lambda: queue.counts(),
         "scopes": lambda: queue.scopes(),
         "reap_expired": lambda: queue.reap_expired(),
+        "keeper": lambda: queue.keeper(),
         "flush": lambda: queue.flush(),
         "reopen": lambda: queue.reopen(),
         "fsck": lambda: queue.fsck(repair=True),
