@@ -156,13 +156,16 @@ class Engine(Protocol):
         """A number that grows whenever a job of the scope may have become ready to lease; for wait_ready."""
 
     def next_due_us(self, scope: bytes | None, kinds: Kinds, now_us: int) -> int | None:
-        """When the next gated job of a wanted kind is due; None when none is gated."""
+        """When the next job of a wanted kind that was gated at `now_us` is due; None when none was.
+
+        It may be due by now: a gate that opened since is not forgotten, whoever saw it open.
+        """
 
     def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
         """Sleep until a wanted job may have become ready since the ticket was taken, or the time is over.
 
-        Returns at once when that has happened already, so nothing can slip in between. May return early. Raises
-        StoreClosed when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
+        Returns at once when that has happened already, so nothing can slip in between. May return early, as it does
+        when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
         """
 
     def wake(self) -> None:
