@@ -187,7 +187,7 @@ cdef class JobRecord:
 
     @property
     def crashes(self):
-        """The part of `attempts` that ended without a word from the worker."""
+        """The part of `attempts` that took its process with it: the lease ran out, or `fail` said so."""
         return self.view().crashes
 
     @property

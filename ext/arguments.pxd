@@ -7,7 +7,7 @@ from libc.stdint cimport INT64_MAX, UINT64_MAX, int64_t, uint64_t
 
 from record cimport Bytes
 from backoff cimport Policy
-from transitions cimport RESTORE, Command, Verb
+from transitions cimport CAUSE_CRASH, RESTORE, Cause, Command, Verb
 
 
 cdef inline uint64_t uint_of(str name, value, uint64_t limit) except? 0:
@@ -64,7 +64,8 @@ cdef inline int read_command(command, Command* out) except -1:
     out.continuation = bytes_of("continuation", command.continuation)
     out.retryable = bool(command.retryable)
     out.accept_late = bool(command.accept_late)
-    out.delay_us = time_of("delay_us", command.delay_us)
+    out.delay_us = -1 if command.delay_us is None else time_of("delay_us", command.delay_us)
+    out.cause = <Cause><int>uint_of("cause", command.cause, CAUSE_CRASH)
     return 0
 
 

@@ -13,7 +13,7 @@ from record cimport Bytes
 from scan cimport Wanted
 from store cimport Durability, Settings
 from telha_queue._seam cimport NewJob, Token
-from transitions cimport Command, Verb
+from transitions cimport CAUSE_ERROR, Cause, Command, Verb
 
 cdef extern from *:
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
@@ -53,7 +53,9 @@ cdef inline Command command_of(Verb verb) noexcept:
     command.verb = verb
     command.worker_id = command.detail = command.continuation = nil
     command.lease_generation = 0
-    command.ttl_us = command.delay_us = 0
+    command.ttl_us = 0
+    command.delay_us = -1
+    command.cause = CAUSE_ERROR
     command.retryable = True
     command.accept_late = False
     return command
@@ -69,6 +71,16 @@ cdef inline int read_token(Token token, Move* move) except -1:
         move.known_key = token._row.key()
     move.command.worker_id = token.worker
     move.command.lease_generation = token.lease_generation
+    return 0
+
+
+cdef inline int read_loss(loss, Command* command) except -1:
+    """Read a telha_queue.engine.Loss."""
+    detail, retryable, delay_us, cause = loss
+    command.detail = text_bytes(detail)
+    command.retryable = retryable
+    command.delay_us = -1 if delay_us is None else delay_us
+    command.cause = <Cause><int>cause
     return 0
 
 

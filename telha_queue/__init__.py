@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from telha_queue.config import QueueConfig
-from telha_queue.job import Exact, JobEvent, JobRecord, JobSpec, JobState, Lease, ReapReport
+from telha_queue.job import Exact, Failure, JobEvent, JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.queue import Queue
 from telha_queue.scope import Scope
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exact",
+    "Failure",
     "JobEvent",
     "JobRecord",
     "JobSpec",

@@ -21,15 +21,16 @@ from telha_queue.config import (
     MAX_WORKER_ID_BYTES,
     QueueConfig,
 )
-from telha_queue.engine import Engine, Kinds, NewJob, Token
+from telha_queue.engine import Engine, Kinds, Loss, NewJob, Token
 from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, PayloadTooLarge, shown
-from telha_queue.job import Exact, JobRecord, JobState, Lease
+from telha_queue.job import Cause, Exact, JobRecord, JobState, Lease
 from telha_queue.scope import Scope, exact_text, uuid_as_bytes
 
 MAX_GENERATION = 2**64 - 1
 MAX_ATTEMPTS = 2**32 - 1
 MAX_KINDS = 64
 LATE = {"refuse": False, "accept_if_unclaimed": True}
+CAUSES = {"error": Cause.ERROR, "timeout": Cause.TIMEOUT, "crash": Cause.CRASH}
 _MAX_US = MAX_SECS * 1_000_000
 _PRESENT_US = 10**15
 """A queue whose clock is beyond this, in 2001, runs on a real time, ..."""
@@ -254,6 +255,15 @@ def error_text(text: str) -> str:
         half = MAX_DETAIL_BYTES // 2 - 16
         encoded = encoded[:half] + b"\n[cut here]\n" + encoded[-half:]
     return encoded.decode(errors="ignore")
+
+
+def loss(error: str, retryable: bool, delay_secs: float | None, cause: str) -> Loss:
+    """How an attempt was lost."""
+    known = CAUSES.get(exact_text(cause) or "")
+    if known is None:
+        raise InvalidArgument(f"cause is one of {', '.join(CAUSES)}, not {shown(cause)}")
+    delay_us = None if delay_secs is None else span_us("delay_secs", delay_secs)
+    return Loss(error_text(error), flag("retryable", retryable), delay_us, known)
 
 
 def state(wanted: JobState | None) -> JobState | None:

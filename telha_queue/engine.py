@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from telha_queue._seam import NewJob, Token
 from telha_queue.errors import JobError
-from telha_queue.job import JobRecord, JobState, ReapReport, Recovered
+from telha_queue.job import Cause, JobRecord, JobState, ReapReport, Recovered
 from telha_queue.named import NamedTuple
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
 
-__all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "NewJob", "Outcomes", "ScopeNames", "Token"]
+__all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "Loss", "NewJob", "Outcomes", "ScopeNames", "Token"]
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
 Outcomes = list[JobRecord | JobError]
@@ -46,6 +46,17 @@ class Capabilities(NamedTuple):
     """Jobs survive the process."""
     single_owner: bool
     """One process at a time; a second opener is refused."""
+
+
+class Loss(NamedTuple):
+    """How an attempt was lost: the arguments of `Queue.fail`, checked."""
+
+    detail: str
+    """The error, for the trail."""
+    retryable: bool
+    delay_us: int | None
+    """In place of the backoff."""
+    cause: Cause
 
 
 class Engine(Protocol):
@@ -110,13 +121,11 @@ class Engine(Protocol):
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
         """Finish many in one write."""
 
-    def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
+    def fail(self, token: Token, loss: Loss, now_us: int) -> JobRecord:
         """Count an attempt; back to Pending behind a gate, or Dead when it is not retryable or out of attempts."""
 
-    def fail_many(
-        self, tokens: Sequence[Token], errors: list[str], retryable: bool, atomic: bool, now_us: int
-    ) -> Outcomes:
-        """Count an attempt of many in one write."""
+    def fail_many(self, tokens: Sequence[Token], losses: list[Loss], atomic: bool, now_us: int) -> Outcomes:
+        """Count an attempt of many in one write; one loss per token."""
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
         """Give the job back unspent: no attempt counted, due after the delay."""

@@ -13,7 +13,18 @@ from telha_queue._codec import JobRecord
 from telha_queue.named import NamedTuple
 from telha_queue.scope import Scope
 
-__all__ = ["DeadJob", "Exact", "JobEvent", "JobRecord", "JobSpec", "JobState", "Lease", "ReapReport"]
+__all__ = [
+    "Cause",
+    "DeadJob",
+    "Exact",
+    "Failure",
+    "JobEvent",
+    "JobRecord",
+    "JobSpec",
+    "JobState",
+    "Lease",
+    "ReapReport",
+]
 
 
 class JobState(IntEnum):
@@ -32,6 +43,17 @@ class JobState(IntEnum):
 
     def __str__(self) -> str:
         return self.name.lower()
+
+
+class Cause(IntEnum):
+    """How an attempt that fails came to its end. `fail` takes the name in small letters."""
+
+    ERROR = 0
+    """The handler said so."""
+    TIMEOUT = 1
+    """It ran out of the time that it had; a job that is dead by it has `timeout` as its reason."""
+    CRASH = 2
+    """It took its process with it; counts as a crash, as an expired lease does."""
 
 
 class JobEvent(NamedTuple):
@@ -66,6 +88,16 @@ class Lease(NamedTuple):
     job_id: UUID
     worker_id: str
     lease_generation: int
+
+
+class Failure(NamedTuple):
+    """One failed attempt for `fail_many`; the fields are the arguments of `fail`."""
+
+    lease: JobRecord | Lease
+    error: str
+    retryable: bool = True
+    delay_secs: float | None = None
+    cause: str = "error"
 
 
 class Exact(str):

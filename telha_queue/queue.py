@@ -15,7 +15,7 @@ from telha_queue.blocking import Wanted, lease_within
 from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
 from telha_queue.job import JobRecord, JobSpec, Lease, ReapReport
-from telha_queue.many import enqueue_the_good, failures_of
+from telha_queue.many import Failures, enqueue_the_good, failures_of
 from telha_queue.reading import KindArgument, ReadableQueue
 from telha_queue.scope import Scope
 
@@ -219,26 +219,33 @@ class Queue(ReadableQueue):
             self._take_to_disk()
         return outcomes
 
-    def fail(self, lease: JobRecord | Lease, error: str, *, retryable: bool = True) -> JobRecord:
+    def fail(
+        self,
+        lease: JobRecord | Lease,
+        error: str,
+        *,
+        retryable: bool = True,
+        delay_secs: float | None = None,
+        cause: str = "error",
+    ) -> JobRecord:
         """Count a failed attempt. The job waits out its backoff, or is dead: look at the returned state.
 
         It is dead when it is not retryable or when its attempts are used up. `error` is kept in the trail, cut to
-        4 KiB.
+        4 KiB. `delay_secs` takes the place of the backoff; 0 is due at once. A `cause` of "timeout" is the dead_reason
+        of a job that is dead by this; one of "crash" counts a crash too, as if the reaper had ended the lease.
         """
-        check.flag("retryable", retryable)
-        return self._engine.fail(token(lease), check.error_text(error), retryable, self._now_us())
+        lost = check.loss(error, retryable, delay_secs, cause)
+        return self._engine.fail(token(lease), lost, self._now_us())
 
-    def fail_many(
-        self, failures: Iterable[tuple[JobRecord | Lease, str]], *, retryable: bool = True, atomic: bool = False
-    ) -> Outcomes:
-        """Count a failed attempt of up to 1,000 jobs, each a pair of lease and error, in one write.
+    def fail_many(self, failures: Failures, *, retryable: bool = True, atomic: bool = False) -> Outcomes:
+        """Count a failed attempt of up to 1,000 jobs, each a `Failure` or a pair of lease and error, in one write.
 
-        A JobRecord, LeaseConflict or JobNotFound for each.
+        `retryable` is for the pairs. A JobRecord, LeaseConflict or JobNotFound for each.
         """
         check.flag("retryable", retryable)
         check.flag("atomic", atomic)
-        held, errors = failures_of(failures)
-        return self._engine.fail_many(held, errors, retryable, atomic, self._now_us()) if held else []
+        held, losses = failures_of(failures, retryable)
+        return self._engine.fail_many(held, losses, atomic, self._now_us()) if held else []
 
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
         """Give the job back unspent: no attempt is counted, and it is due after the delay."""

@@ -80,7 +80,7 @@ def facts(job: JobRecord, scope: Scope, payload: bytes, now_us: int) -> list[tup
     """What `telha jobs show` says above the trail: label and text, in reading order. The scope brings its name."""
     said = outlook(job, now_us)
     ceiling = "" if job.max_attempts is None else f" of {job.max_attempts} allowed"
-    crashed = f", {job.crashes} of them by an expired lease" if job.crashes else ""
+    crashed = f", {job.crashes} of them by a crash" if job.crashes else ""
     found = [
         ("job", str(job.job_id)),
         *scopes.facts(scope),

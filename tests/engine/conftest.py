@@ -1,4 +1,4 @@
-"""Lets the tests of this folder share watched.py, which pytest's importlib mode does not by itself."""
+"""Lets the tests of this folder share their helpers, which pytest's importlib mode does not by itself."""
 
 import sys
 from pathlib import Path
