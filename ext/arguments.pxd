@@ -77,6 +77,7 @@ cdef inline Policy read_policy(policy) except *:
     out.backoff_base_secs = uint_of("backoff_base_secs", policy.backoff_base_secs, UINT64_MAX)
     out.backoff_factor = uint_of("backoff_factor", policy.backoff_factor, UINT64_MAX)
     out.backoff_cap_secs = uint_of("backoff_cap_secs", policy.backoff_cap_secs, UINT64_MAX)
+    out.max_crashes = uint_of("max_crashes", policy.max_crashes, UINT64_MAX)
     out.generation_floor = uint_of("generation_floor", policy.generation_floor, UINT64_MAX)
     return out
 

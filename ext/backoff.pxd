@@ -14,6 +14,7 @@ cdef struct Policy:
     uint64_t backoff_base_secs
     uint64_t backoff_factor
     uint64_t backoff_cap_secs
+    uint64_t max_crashes
     uint64_t generation_floor
 
 
@@ -38,6 +39,8 @@ cdef inline int64_t backoff_us(const Policy* policy, uint32_t attempts) noexcept
 cdef inline const char* reason_to_die(const View* job, bint has_crashed, const Policy* policy) noexcept nogil:
     """Why a job that has just lost an attempt gets no other one; NULL when it does."""
     cdef uint64_t ceiling = policy.max_attempts if job.max_attempts < 0 else <uint64_t>job.max_attempts
+    if has_crashed and policy.max_crashes > 0 and job.crashes >= policy.max_crashes:
+        return b"poison"
     if job.attempts < ceiling:
         return NULL
     # Poison: not one attempt ever reported back, so the job itself is the likely killer of its workers.

@@ -132,6 +132,7 @@ cdef inline int read_config(bytes path, config, Settings* out) except -1:
     out.block_cache_bytes = config.block_cache_bytes
     out.window_jobs = config.window_jobs
     out.max_attempts = config.max_attempts
+    out.max_crashes = config.max_crashes
     out.lease_grace_us = round(config.lease_grace_secs * 1_000_000)
     out.backoff_base_secs = config.backoff_base_secs
     out.backoff_factor = config.backoff_factor

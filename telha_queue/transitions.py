@@ -73,6 +73,8 @@ class Policy(NamedTuple):
     backoff_base_secs: int = 10
     backoff_factor: int = 4
     backoff_cap_secs: int = 3600
+    max_crashes: int = 0
+    """Crashes after which a job is given up though it has attempts left; 0 is no such number."""
     generation_floor: int = 0
     """The least generation that a lease gets: above all that were given out before the store was restored."""
 
@@ -248,6 +250,8 @@ def _bury(record: RecordFields, now_us: int, reason: str, detail: str | None) ->
 
 def _reason_to_die(record: RecordFields, has_crashed: bool, policy: Policy) -> str | None:
     """Why a job that has just lost an attempt gets no other one; None when it does."""
+    if has_crashed and 0 < policy.max_crashes <= record.crashes:
+        return "poison"
     ceiling = policy.max_attempts if record.max_attempts is None else record.max_attempts
     if record.attempts < ceiling:
         return None

@@ -333,7 +333,7 @@ class MemoryEngine(Diskless):
         if own_base is not None:
             base, cap = own_base, max(own_base, cap)
         grace_us = round(config.lease_grace_secs * 1_000_000)
-        return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap)
+        return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap, config.max_crashes)
 
 
 def _wanted(kind: str, kinds: Kinds) -> bool:

@@ -103,6 +103,37 @@ def test_one_attempt_that_reported_back_makes_it_no_poison(queue, fail, leased):
     assert fail(queue, leased(queue), cause="crash").dead_reason == "attempts"
 
 
+@pytest.mark.parametrize("told", [True, False], ids=["told", "reaped"])
+@pytest.mark.parametrize("budget", [1, 2, 4])
+def test_a_job_is_poison_at_the_crash_that_reaches_the_budget(make_queue, clock, fail, leased, budget, told):
+    queue = make_queue(max_crashes=budget, max_attempts=9)
+    fail(queue, leased(queue))
+    for crash in range(1, budget + 1):
+        lease = leased(queue)
+        if told:
+            fail(queue, lease, cause="crash")
+        else:
+            clock.set_us(lease.lease_deadline)
+            queue.reap_expired()
+        job = queue.get(ACME, lease.job_id)
+        assert (job.state, job.crashes) == (JobState.DEAD if crash == budget else JobState.PENDING, crash)
+    assert (job.dead_reason, job.attempts) == ("poison", budget + 1)
+    assert queue.retry(ACME, job.job_id).crashes == 0
+    assert fail(queue, leased(queue), cause="crash").crashes == 1
+
+
+def test_a_budget_beyond_the_attempts_changes_nothing(make_queue, fail, leased):
+    queue = make_queue(max_crashes=9, max_attempts=2)
+    fail(queue, leased(queue))
+    assert fail(queue, leased(queue), cause="crash").dead_reason == "attempts"
+
+
+@pytest.mark.parametrize("cause", ["error", "timeout"])
+def test_a_failure_that_is_no_crash_asks_for_no_budget(make_queue, fail, leased, cause):
+    queue = make_queue(max_crashes=1)
+    assert fail(queue, leased(queue), cause=cause).state == JobState.PENDING
+
+
 def test_failures_of_many_say_each_their_own(queue, clock):
     for _ in range(4):
         queue.enqueue(ACME, "embed")

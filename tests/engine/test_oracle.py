@@ -26,6 +26,7 @@ CONFIG = QueueConfig(
     lease_ttl_secs=20,
     lease_grace_secs=0.5,
     max_attempts=3,
+    max_crashes=2,
     backoff_base_secs=2,
     backoff_factor=3,
     backoff_cap_secs=10,

@@ -25,6 +25,7 @@ DEADLINES = [NOW - GRACE_US - 1, NOW - GRACE_US, NOW - GRACE_US + 1, NOW + TTL_U
 DELAYS = [None, 0, 5]
 HOW = {Verb.RELEASE: list(product(DELAYS, [Cause.ERROR])), Verb.FAIL: list(product(DELAYS, Cause))}
 """Delays and causes of the verbs that look at them."""
+BUDGETS = dict.fromkeys(Verb, (0,)) | {Verb.FAIL: (0, 2), Verb.REAP: (0, 1, 2)}
 COUNTS = [(0, 0), (3, 3), (4, 1), (MAX_ATTEMPTS, MAX_ATTEMPTS)]
 
 
@@ -74,8 +75,9 @@ def test_every_guard_of_every_verb_in_every_state(state, verb):
         for worker, generation, retryable, accept_late in product(["w1", "w2"], [7, 6], [True, False], [True, False])
         for how in HOW.get(verb, [(None, Cause.ERROR)])
     ]
-    for record, command in product(records, commands):
-        outcome(record, command, policy=Policy(max_attempts=5, lease_grace_us=GRACE_US))
+    policies = [Policy(max_attempts=5, lease_grace_us=GRACE_US, max_crashes=budget) for budget in BUDGETS[verb]]
+    for record, command, policy in product(records, commands, policies):
+        outcome(record, command, policy=policy)
 
 
 @given(
@@ -85,7 +87,7 @@ def test_every_guard_of_every_verb_in_every_state(state, verb):
     st.booleans(),
     st.tuples(st.integers(0, MAX_TIME_US), st.integers(0, MAX_TIME_US), st.none() | st.integers(0, MAX_TIME_US)),
     st.sampled_from(Cause),
-    st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64, uint64),
+    st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64, uint32, uint64),
 )
 def test_any_record_under_any_command(record, verb, arguments, holds, times, cause, policy):
     worker_id, generation, detail, continuation, retryable, accept_late = arguments
