@@ -95,6 +95,10 @@ cdef inline int read_new_job(NewJob job, CoreJob* out) except -1:
     out.idempotency_key.size = 0
     if job.idempotency_key is not None:
         out.idempotency_key = text_bytes(job.idempotency_key)
+    out.headers.data = NULL
+    out.headers.size = 0
+    if job.headers_value is not None:
+        out.headers = bytes_of(job.headers_value)
     out.max_attempts = job.attempts_ceiling
     return 0
 

@@ -7,7 +7,7 @@ is plainly right need not come this far: ext/_seam.pyx has a short way for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from uuid import UUID
 
@@ -15,6 +15,8 @@ from telha_queue.clock import MAX_TIME_US, Clock
 from telha_queue.config import (
     MAX_CONTINUATION_BYTES,
     MAX_DETAIL_BYTES,
+    MAX_HEADERS,
+    MAX_HEADERS_BYTES,
     MAX_IDEMPOTENCY_KEY_BYTES,
     MAX_KIND_BYTES,
     MAX_SECS,
@@ -200,6 +202,7 @@ def new_job(
     delay_secs: float | None,
     idempotency_key: str | None,
     max_attempts: int | None,
+    given_headers: Mapping[str, str] | None,
     max_payload_bytes: int,
     now_us: int,
 ) -> NewJob:
@@ -218,7 +221,22 @@ def new_job(
         not_before,
         None if idempotency_key is None else name("idempotency_key", idempotency_key, MAX_IDEMPOTENCY_KEY_BYTES),
         None if max_attempts is None else whole("max_attempts", max_attempts, 1, MAX_ATTEMPTS),
+        None if given_headers is None else headers(given_headers),
     )
+
+
+def headers(given: Mapping[str, str]) -> tuple[str, ...] | None:
+    """What travels with a job: names and values in turn; None when there are none."""
+    if not isinstance(given, Mapping):
+        raise InvalidType(f"headers is a mapping of str to str, not {type(given).__name__}")
+    listed = list(islice(given.items(), MAX_HEADERS + 1))
+    if len(listed) > MAX_HEADERS:
+        raise InvalidArgument(f"headers holds more than {MAX_HEADERS} items")
+    checked = {name("a header's name", key, MAX_HEADERS_BYTES): _printable(key, value) for key, value in listed}
+    size_bytes = sum(len(text.encode()) for header in checked.items() for text in header)
+    if size_bytes > MAX_HEADERS_BYTES:
+        raise InvalidArgument(f"headers are longer than {MAX_HEADERS_BYTES} bytes together: {size_bytes}")
+    return tuple(text for header in checked.items() for text in header) or None
 
 
 def token(lease: JobRecord | Lease) -> Token:
@@ -295,6 +313,13 @@ def _gate_us(not_before: int, now_us: int) -> None:
             "or use delay_secs"
         )
     moment_us("not_before", not_before, now_us)
+
+
+def _printable(key: str, value: str) -> str:
+    text = _text("a header's value", value)
+    if not text.isprintable():
+        raise InvalidArgument(f"the header {shown(key)} holds characters that cannot be printed: {shown(text)}")
+    return text
 
 
 def _text(what: str, value: str) -> str:

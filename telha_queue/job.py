@@ -6,6 +6,7 @@ Times are integer microseconds since the Unix epoch, UTC.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from uuid import UUID
 
@@ -79,6 +80,7 @@ class JobSpec(NamedTuple):
     delay_secs: float | None = None
     idempotency_key: str | None = None
     max_attempts: int | None = None
+    headers: Mapping[str, str] | None = None
 
 
 class Lease(NamedTuple):

@@ -6,7 +6,7 @@ tracing wrap themselves around the verbs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from telha_queue import arguments as check
@@ -52,18 +52,22 @@ class Queue(ReadableQueue):
         delay_secs: float | None = None,
         idempotency_key: str | None = None,
         max_attempts: int | None = None,
+        headers: Mapping[str, str] | None = None,
         durability: str | None = None,
     ) -> JobRecord:
         """Store a job. Lower priority numbers are leased first; jobs of one priority in the order they came.
 
         With an idempotency key that a job of this scope already has, that job is returned and nothing is stored.
         `not_before` (µs) or `delay_secs` keeps the job from being leased earlier. `max_attempts` is its own ceiling.
+        `headers` travel with the job, such as a trace context: up to 16, of 1 KiB in all, printable text.
         """
         to_disk = durability is not None and check.stronger(durability)
         key = scope_key(scope)
         now_us = self._now_us()
         limit = self._max_payload_bytes
-        job = new_job(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, limit, now_us)
+        job = new_job(
+            kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, limit, now_us
+        )
         if scope.name is not None and key not in self._named:
             self._keep_name(key, scope.name)
         record = self._engine.enqueue(key, job, now_us)

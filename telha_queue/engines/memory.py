@@ -258,6 +258,7 @@ class MemoryEngine(Diskless):
             max_attempts=job.max_attempts,
             events=(JobEvent(now_us, "enqueued"),),
             payload_bytes=len(job.payload),
+            headers=job.headers,
         )
         self._last_created_us = created_at
         if aside:

@@ -49,6 +49,7 @@ specs = st.builds(
     delay_secs=delays,
     idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
     max_attempts=st.sampled_from((None, None, 1, 2)),
+    headers=st.sampled_from((None, None, {"traceparent": "00-1"})),
 )
 failings = st.fixed_dictionaries(
     {
