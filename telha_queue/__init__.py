@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from telha_queue.config import QueueConfig
+from telha_queue.engine import Outcomes
 from telha_queue.job import Exact, Failure, JobEvent, JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.queue import Queue
 from telha_queue.scope import Scope
@@ -22,6 +23,7 @@ __all__ = [
     "JobSpec",
     "JobState",
     "Lease",
+    "Outcomes",
     "Queue",
     "QueueConfig",
     "ReapReport",

@@ -34,6 +34,7 @@ __all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "Loss", "NewJob", "O
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
 Outcomes = list[JobRecord | JobError]
+"""What verbs on many jobs return."""
 ScopeNames = list[tuple[bytes, str | None]]
 
 Kinds = tuple[tuple[str, bool], ...] | None
