@@ -14,9 +14,7 @@ cimport transitions
 from arguments cimport bytes_of, error, read_command, read_policy, require_length, uint_of
 from record cimport Bytes, View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
 from row cimport Row, row_of
-from backoff cimport Policy
-from transitions cimport APPLIED, Command
-from values cimport append_record, bytes_or_none, int_or_none, read_values, text_or_none
+from values cimport append_record, bytes_or_none, headers_of, int_or_none, read_values, text_or_none
 
 cdef enum:
     EVENT_FIELDS = 5
@@ -187,13 +185,18 @@ cdef class JobRecord:
 
     @property
     def crashes(self):
-        """The part of `attempts` that ended without a word from the worker."""
+        """The part of `attempts` that took its process with it: the lease ran out, or `fail` said so."""
         return self.view().crashes
 
     @property
     def lease_ttl_us(self):
         """What the lease in force was taken for; a heartbeat without a ttl of its own extends by it."""
         return int_or_none(self.view().lease_ttl_us)
+
+    @property
+    def headers(self):
+        """What travels with the job, such as a trace context: read-only, str to str; empty when there is nothing."""
+        return headers_of(self.view().headers)
 
     @property
     def last_error(self):
@@ -319,6 +322,7 @@ def decode_record(bytes value not None):
         events_dropped=view.events_dropped,
         crashes=view.crashes,
         lease_ttl_us=int_or_none(view.lease_ttl_us),
+        headers=None if is_nil(view.headers) else read_values(view.headers, 1)[0],
         extra=read_values(view.extra, view.extra_count),
     )
 
@@ -328,22 +332,22 @@ def decode_record(bytes value not None):
 def step(bytes value not None, command, now_us, policy):
     """Apply a verb to a stored record; return the new one or the number of the Refusal. See transitions.py."""
     cdef View before
-    cdef Command c_command
-    cdef Policy c_policy = read_policy(policy)
+    cdef transitions.Command c_command
+    cdef backoff.Policy c_policy = read_policy(policy)
     cdef string after
     _load(bytes_of("value", value), &before)
     read_command(command, &c_command)
     cdef int refusal = transitions.apply(
         &before, &c_command, <int64_t>uint_of("now_us", now_us, INT64_MAX), &c_policy, &after
     )
-    if refusal != APPLIED:
+    if refusal != transitions.APPLIED:
         return refusal
     return PyBytes_FromStringAndSize(after.data(), <Py_ssize_t>after.size())
 
 
 def backoff_us(policy, attempts):
     """Delay in microseconds before attempt number `attempts` + 1."""
-    cdef Policy c_policy = read_policy(policy)
+    cdef backoff.Policy c_policy = read_policy(policy)
     return backoff.backoff_us(&c_policy, <uint32_t>uint_of("attempts", attempts, UINT32_MAX))
 
 

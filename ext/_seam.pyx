@@ -7,13 +7,14 @@ what is right, says what is wrong, and turns subclasses into what they are taken
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, UINT32_MAX, int64_t, uint64_t
+from libcpp.string cimport string
 
-from arguments cimport utf8_of
+from arguments cimport bytes_of, utf8_of
 from keys cimport JOB_ID_BYTES, LEASED, SCOPE_BYTES, key_state
 from plain cimport is_plain_bytes, is_plain_int, is_plain_text
 from record cimport kMaxKindBytes, read_holder
 from telha_queue._codec cimport JobRecord
-from values cimport int_or_none, text_or_none
+from values cimport append_value, int_or_none, read_values, text_or_none
 
 cdef extern from "clocks.hpp" namespace "telha" nogil:
     void system_clocks(int64_t* wall_us, int64_t* monotonic_ns) noexcept
@@ -28,7 +29,7 @@ cdef enum:
     MAX_WORKER_ID_BYTES = 128
     MAX_IDEMPOTENCY_KEY_BYTES = 255
     MAX_BATCH_JOBS = 1000
-    SPEC_FIELDS = 7
+    SPEC_FIELDS = 8
     MAX_BATCH_BYTES = 16 << 20
 
 
@@ -77,7 +78,8 @@ cdef class NewJob:
     """One job to be stored: `JobSpec` with its defaults filled and its arguments checked."""
 
     def __init__(self, str kind not None, bytes payload not None, uint8_t priority, not_before, str idempotency_key,
-                 max_attempts):
+                 max_attempts, tuple headers=None):
+        cdef string value
         if self.kind is not None:
             raise TypeError("a job is made once")
         self.kind = kind
@@ -86,6 +88,9 @@ cdef class NewJob:
         self.not_before_us = -1 if not_before is None else not_before
         self.idempotency_key = idempotency_key
         self.attempts_ceiling = -1 if max_attempts is None else max_attempts
+        if headers is not None:
+            append_value(&value, headers, 1)
+            self.headers_value = PyBytes_FromStringAndSize(value.data(), <Py_ssize_t>value.size())
 
     @property
     def not_before(self):
@@ -96,6 +101,11 @@ cdef class NewJob:
     def max_attempts(self):
         """Its own ceiling, or None."""
         return int_or_none(self.attempts_ceiling)
+
+    @property
+    def headers(self):
+        """Names and values of what travels with it, in turn, or None."""
+        return None if self.headers_value is None else read_values(bytes_of("headers", self.headers_value), 1)[0]
 
 
 @cython.final
@@ -148,15 +158,17 @@ def worker(worker_id):
 
 
 def new_job(
-    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, int64_t max_payload_bytes, now_us
+    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers,
+    int64_t max_payload_bytes, now_us
 ):
     job = _plain_job(
-        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, max_payload_bytes
+        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, max_payload_bytes
     )
     if job is not None:
         return job
     return _checks().new_job(
-        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, max_payload_bytes, now_us
+        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, max_payload_bytes,
+        now_us
     )
 
 
@@ -170,7 +182,9 @@ def new_jobs(specs, int64_t max_payload_bytes, now_us, bint atomic):
             if type(item) is not _loaded_spec() or len(<tuple>item) != SPEC_FIELDS:
                 break
             spec = <tuple>item
-            job = _plain_job(spec[0], spec[1], spec[2], spec[3], spec[4], spec[5], spec[6], max_payload_bytes)
+            job = _plain_job(
+                spec[0], spec[1], spec[2], spec[3], spec[4], spec[5], spec[6], spec[7], max_payload_bytes
+            )
             if job is None:
                 break
             left_bytes -= PyBytes_GET_SIZE((<NewJob>job).payload)
@@ -201,13 +215,14 @@ def tokens(leases):
 # What the above are made of.
 
 cdef NewJob _plain_job(
-    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, int64_t max_payload_bytes
+    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, int64_t max_payload_bytes
 ):
     """The job, or None for arguments that have to be looked at more closely."""
     cdef NewJob job
     if (
         not_before is not None
         or delay_secs is not None
+        or headers is not None
         or not is_plain_text(kind, kMaxKindBytes)
         or not is_plain_bytes(payload, max_payload_bytes)
         or not is_plain_int(priority, 0, 255)

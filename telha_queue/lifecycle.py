@@ -174,8 +174,8 @@ class OpenQueue:
         self._engine.name_scope(key, name)
         self._named.add(key)
 
-    def abandon(self) -> None:
-        """In a forked child: refuse every call, and touch no lock that a thread of the parent may hold. Internal."""
+    def _abandon(self) -> None:
+        """In a forked child: refuse every call, and touch no lock that a thread of the parent may hold."""
         self._now_us = ForkedClock()
         self._reaper_lock = threading.RLock()
         self._reaper = None

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from telha_queue.arguments import error_text, new_job, token
+from telha_queue.arguments import loss, new_job, token
 from telha_queue.config import MAX_BATCH_BYTES, MAX_BATCH_JOBS
-from telha_queue.engine import Engine, NewJob, Outcomes, Token
+from telha_queue.engine import Engine, Loss, NewJob, Outcomes, Token
 from telha_queue.errors import InvalidArgument, InvalidType, PayloadTooLarge
-from telha_queue.job import JobRecord, JobSpec, Lease
+from telha_queue.job import Failure, JobRecord, JobSpec, Lease
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
     T = TypeVar("T")
+
+Failures = Iterable[Failure | tuple[JobRecord | Lease, str]]
 
 
 def new_jobs(
@@ -47,19 +49,23 @@ def new_jobs(
     return jobs
 
 
-def failures_of(pairs: Iterable[tuple[JobRecord | Lease, str]]) -> tuple[list[Token], list[str]]:
-    """Leases and why each of them failed: at most 1,000."""
+def failures_of(failures: Failures, by_default: bool) -> tuple[list[Token], list[Loss]]:
+    """Leases and how each of them failed: at most 1,000. `by_default`: whether those may be retried that do not say."""
     held: list[Token] = []
-    errors: list[str] = []
-    for pair in listed("failures", pairs):
+    losses: list[Loss] = []
+    for given in listed("failures", failures):
         try:
-            if type(pair) is not tuple or len(pair) != 2:
-                raise InvalidType(f"a failure is a pair of a lease and its error, not {type(pair).__name__}")
-            held.append(token(pair[0]))
-            errors.append(error_text(pair[1]))
-        except InvalidArgument as error:
-            raise _of_item(f"failure {len(errors)}", error) from None
-    return held, errors
+            failure = Failure(*given, by_default) if type(given) is tuple and len(given) == 2 else given
+            if not isinstance(failure, Failure) or len(failure) != len(Failure._fields):
+                raise InvalidType(
+                    f"a failure is a Failure, or a pair of a lease and its error, not {type(given).__name__}"
+                )
+            lease, error, retryable, delay_secs, cause = failure
+            held.append(token(lease))
+            losses.append(loss(error, retryable, delay_secs, cause))
+        except InvalidArgument as wrong:
+            raise _of_item(f"failure {len(losses)}", wrong) from None
+    return held, losses
 
 
 def tokens(leases: Iterable[JobRecord | Lease]) -> list[Token]:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from telha_queue._codec import encode_record, make_job_id
 from telha_queue.config import QueueConfig
-from telha_queue.engine import Capabilities, JobRecords, Kinds, NewJob, Outcomes, ScopeNames, Token
+from telha_queue.engine import Capabilities, JobRecords, Kinds, Loss, NewJob, Outcomes, ScopeNames, Token
 from telha_queue.engines.diskless import Diskless
 from telha_queue.engines.sorted_rows import SortedRows
 from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
@@ -119,13 +119,11 @@ class MemoryEngine(Diskless):
         commands = [Command(Verb.COMPLETE, accept_late=accept_late)] * len(tokens)
         return self._fenced_many(tokens, commands, atomic, now_us)
 
-    def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
-        return self._fenced(token, Command(Verb.FAIL, detail=error, retryable=retryable), now_us)
+    def fail(self, token: Token, loss: Loss, now_us: int) -> JobRecord:
+        return self._fenced(token, Command(Verb.FAIL, **loss._asdict()), now_us)
 
-    def fail_many(
-        self, tokens: Sequence[Token], errors: list[str], retryable: bool, atomic: bool, now_us: int
-    ) -> Outcomes:
-        commands = [Command(Verb.FAIL, detail=error, retryable=retryable) for error in errors]
+    def fail_many(self, tokens: Sequence[Token], losses: list[Loss], atomic: bool, now_us: int) -> Outcomes:
+        commands = [Command(Verb.FAIL, **loss._asdict()) for loss in losses]
         return self._fenced_many(tokens, commands, atomic, now_us)
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
@@ -260,6 +258,7 @@ class MemoryEngine(Diskless):
             max_attempts=job.max_attempts,
             events=(JobEvent(now_us, "enqueued"),),
             payload_bytes=len(job.payload),
+            headers=job.headers,
         )
         self._last_created_us = created_at
         if aside:
@@ -335,7 +334,7 @@ class MemoryEngine(Diskless):
         if own_base is not None:
             base, cap = own_base, max(own_base, cap)
         grace_us = round(config.lease_grace_secs * 1_000_000)
-        return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap)
+        return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap, config.max_crashes)
 
 
 def _wanted(kind: str, kinds: Kinds) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from telha_queue.job import JobSpec
 from telha_queue.queue import Queue
 from telha_queue.scope import Scope
 from telha_queue.testing import ManualClock
+
+sys.path.append(str(Path(__file__).parent))  # lets the tests of this folder share their helpers, as in tests/rocks/
 
 ACME = Scope.named("acme")
 PATIENCE_SECS = 20

@@ -36,6 +36,8 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "list": lambda: queue.list(),
         "counts": lambda: queue.counts(),
         "scopes": lambda: queue.scopes(),
+        "ready_ticket": lambda: queue.ready_ticket(ACME),
+        "wait_ready": lambda: queue.wait_ready(ACME, None, 0, 3600),
         "reap_expired": lambda: queue.reap_expired(),
         "keeper": lambda: queue.keeper(),
         "flush": lambda: queue.flush(),
