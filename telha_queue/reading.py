@@ -86,6 +86,10 @@ class ReadableQueue(OpenQueue):
         wanted, wait_us = check.kind_filter(kinds), check.span_us("wait_secs", wait_secs)
         wait_ready(key, wanted, check.whole("ticket", ticket, 0, MAX_TICKET), wait_us, self._engine, self._now_us)
 
+    def now_us(self) -> int:
+        """The time by this queue's clock, in microseconds: never earlier than it was."""
+        return self._now_us()
+
     def wake(self) -> None:
         """Make everybody who waits in this queue look again. Does nothing when it is closed."""
         self._engine.wake()

@@ -20,13 +20,22 @@ from telha_queue.config import QueueConfig
 from telha_queue.engines.memory import MemoryEngine
 from telha_queue.job import JobRecord, JobState
 from telha_queue.scope import Scope
+from telha_queue.worker.inline import WorkerLost, run_due
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from telha_queue.queue import Queue
     from telha_queue.reading import KindArgument
 
-__all__ = ["ManualClock", "START_US", "assert_enqueued", "drain", "memory_queue"]
+__all__ = [
+    "ManualClock",
+    "START_US",
+    "WorkerLost",
+    "assert_enqueued",
+    "drain",
+    "memory_queue",
+    "run_due",
+]
 
 START_US = 1_750_000_000_000_000
 """Where a manual clock starts: June 2025, a time that looks like one."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
+from telha_queue.config import QueueConfig
 from telha_queue.job import Cause, JobEvent, JobState
 from telha_queue.record import RecordFields
 
@@ -77,6 +78,16 @@ class Policy(NamedTuple):
     """Crashes after which a job is given up though it has attempts left; 0 is no such number."""
     generation_floor: int = 0
     """The least generation that a lease gets: above all that were given out before the store was restored."""
+
+
+def policy_for(config: QueueConfig, kind: str) -> Policy:
+    """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""
+    own_base = config.backoff_base_secs_by_kind.get(kind)
+    base, cap = config.backoff_base_secs, config.backoff_cap_secs
+    if own_base is not None:
+        base, cap = own_base, max(own_base, cap)
+    grace_us = round(config.lease_grace_secs * 1_000_000)
+    return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap, config.max_crashes)
 
 
 def backoff_us(policy: Policy, attempts: int) -> int:

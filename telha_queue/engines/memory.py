@@ -24,7 +24,7 @@ from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, St
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
 from telha_queue.scope import SCOPE_BYTES, Scope
-from telha_queue.transitions import MAX_TIME_US, Command, Policy, Refusal, Verb, step
+from telha_queue.transitions import MAX_TIME_US, Command, Refusal, Verb, policy_for, step
 
 ASIDE_BYTES = 4096
 """A payload longer than this is kept beside its record, as on disk."""
@@ -87,7 +87,7 @@ class MemoryEngine(Diskless):
                 record = self._rows[key]
                 if not _wanted(record.kind, kinds):
                     continue
-                moved = step(record, command, now_us, self._policy(record.kind))
+                moved = step(record, command, now_us, policy_for(self._config, record.kind))
                 if isinstance(moved, RecordFields):
                     max_bytes -= record.payload_bytes
                     if moves and max_bytes < 0:
@@ -139,7 +139,7 @@ class MemoryEngine(Diskless):
         with self._locked():
             for key in tuple(self._rows.keys(None, JobState.LEASED)):
                 held = self._rows[key]
-                moved = step(held, Command(Verb.REAP), now_us, self._policy(held.kind))
+                moved = step(held, Command(Verb.REAP), now_us, policy_for(self._config, held.kind))
                 if isinstance(moved, Refusal):
                     continue
                 self._move(key, moved, now_us)
@@ -293,7 +293,7 @@ class MemoryEngine(Diskless):
     def _apply(self, key: bytes, command: Command, now_us: int) -> JobRecord:
         """Move one job, or raise the refusal."""
         record = self._rows[key]
-        moved = step(record, command, now_us, self._policy(record.kind))
+        moved = step(record, command, now_us, policy_for(self._config, record.kind))
         if isinstance(moved, RecordFields):
             return self._move(key, moved, now_us)
         job_id = UUID(bytes=record.job_id)
@@ -325,16 +325,6 @@ class MemoryEngine(Diskless):
 
     def _record(self, key: bytes) -> JobRecord:
         return JobRecord(key, encode_record(self._rows[key]), self)
-
-    def _policy(self, kind: str) -> Policy:
-        """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""
-        config = self._config
-        own_base = config.backoff_base_secs_by_kind.get(kind)
-        base, cap = config.backoff_base_secs, config.backoff_cap_secs
-        if own_base is not None:
-            base, cap = own_base, max(own_base, cap)
-        grace_us = round(config.lease_grace_secs * 1_000_000)
-        return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap, config.max_crashes)
 
 
 def _wanted(kind: str, kinds: Kinds) -> bool:
