@@ -41,6 +41,12 @@ demo: build ## Ingest a folder of real files: make demo [DOCS=folder] [ARGS=...]
 test: build ## Run every test: make test [ARGS="tests/unit -k keys"]
 	@$(PY) -m pytest $(ARGS)
 
+# Each harness is kept and written down as it ends. Without clang one of them is skipped.
+.PHONY: torture
+torture: build ## Every harness at length, 70 minutes, docs/torture.md: make torture [ARGS="--seed 3 --only kill"]
+	@PYTHON=$(PYTHON) $(SYSTEM) $(TELHA_ROCKSDB) clang libclang-rt-dev || true
+	@$(PY) -m tests.torture --jobs 2 --report docs/torture.md $(ARGS)
+
 .venv/.peers: .venv/.installed
 	@$(PIP) install --no-build-isolation --editable ".[peers]"
 	@touch $@

@@ -52,7 +52,7 @@ cdef class JobRecord:
         cdef View* view
         if self._view == NULL:
             if self._row.is_null():
-                raise TypeError("a JobRecord comes from a queue")
+                raise error("InvalidType", "a JobRecord comes from a queue")
             view = new View()
             try:
                 _load(self._row.value(), view)

@@ -32,7 +32,7 @@ from store cimport Store as CoreStore
 from store cimport Visit, close_all_stores, is_child, watch
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
-from upkeep cimport call_checkpoint, call_drop_name, call_fence, call_fsck, call_list_names
+from upkeep cimport call_checkpoint, call_drop_name, call_fence, call_fsck, call_list_names, call_mark_copy
 
 import atexit
 import sys
@@ -322,8 +322,8 @@ cdef class Store:
         call_drop_name(self._c, key, seen)
 
     def copy_to(self, bytes path not None):
-        """Copy the database as it is now to a path at which nothing is."""
-        call_checkpoint(self._c, path)
+        """Copy the database as it is now to a path at which nothing is; what mark_copy asks for."""
+        return call_checkpoint(self._c, path)
 
     def fence(self, int64_t now_us, int64_t seen_us):
         """End all leases, and see that none given out before is ever accepted: for a store that nobody uses yet."""
@@ -362,6 +362,11 @@ def refuse_in_child():
     """Raise StoreForked in a process that was forked from one that had a store open."""
     if is_child():
         raise forked()
+
+
+def mark_copy(bytes path not None, uint64_t sequence):
+    """Write the mark of a copy of which all is on disk. Raises OSError."""
+    call_mark_copy(path, sequence)
 
 
 def build_info():

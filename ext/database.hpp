@@ -77,6 +77,16 @@ class Database {
   // For a disk that takes no writes: reads the log into memory, and writes nothing.
   rocksdb::Status open_for_reading(const Settings& settings) noexcept { return open_rocksdb(settings, false, true); }
 
+  // The newest row that stands whole in a log; 0 when nobody can tell, because a write failed whose rows RocksDB may
+  // have counted.
+  uint64_t newest_sequence() const noexcept {
+    const uint64_t sequence = db_->GetLatestSequenceNumber();
+    return durable_.is_in_doubt() ? 0 : sequence;
+  }
+
+  // Takes to disk all that was written so far.
+  rocksdb::Status sync() noexcept { return durable_.sync_logs(); }
+
   // Rows up to this sequence number are on disk: what a later open demands.
   rocksdb::Status mark(uint64_t sequence) noexcept {
     durable_.reach(sequence);

@@ -5,6 +5,7 @@
 // in it, and before a log is removed; and from time to time for the logs.
 #pragma once
 
+#include <fcntl.h>
 #include <rocksdb/status.h>
 #include <unistd.h>
 
@@ -19,7 +20,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "counted_file.hpp"
 #include "mark.hpp"
 
 namespace telha {
@@ -51,17 +55,6 @@ struct FileName {
   }
 };
 
-struct FileBytes {
-  std::atomic<uint64_t> written{0};
-  std::atomic<uint64_t> durable{0};  // of those, fsynced
-
-  void reach(uint64_t bytes) noexcept {
-    uint64_t known = durable.load();
-    while (known < bytes && !durable.compare_exchange_weak(known, bytes)) {
-    }
-  }
-};
-
 class Durable {
  public:
   // `in_turn`: every write is on disk before the next one begins. What the mark demanded goes on being demanded.
@@ -72,15 +65,20 @@ class Durable {
     marked_ = Mark();
     const int error = file_.open(directory, &marked_);
     sequence_ = marked_.sequence;
+    is_in_doubt_ = false;
     for (const MarkedFile& file : marked_.files) {
-      auto bytes = std::make_shared<FileBytes>();
-      bytes->written = bytes->durable = file.bytes;
-      files_[FileName::of(file.kind, file.number)] = {file.kind, file.number, std::move(bytes), true};
+      auto counted = std::make_shared<CountedFile>(file.bytes);
+      counted->durable = file.bytes;
+      counted->is_named = true;
+      files_[FileName::of(file.kind, file.number)] = {file.kind, file.number, std::move(counted), true};
     }
     return error;
   }
 
-  void close() noexcept { file_.close(); }
+  void close() noexcept {
+    clear();
+    file_.close();
+  }
 
   // The files that the mark named are demanded no more.
   void clear() noexcept {
@@ -96,35 +94,62 @@ class Durable {
   rocksdb::Status settle_logs(const std::string& path) noexcept {
     const auto name = name_of(path);
     if (!name || !name->is_log) return rocksdb::Status::OK();
-    std::map<std::string, std::shared_ptr<FileBytes>> unsynced;
-    {
-      std::lock_guard lock(files_mutex_);
-      for (const auto& [log, file] : files_) {
-        const bool is_log = file.kind != MarkedKind::kManifest && !file.is_old;
-        if (is_log && file.bytes->durable.load() < file.bytes->written.load()) unsynced[log] = file.bytes;
-      }
-    }
-    if (unsynced.empty()) return write();  // each write was fsynced
-    for (const auto& [log, bytes] : unsynced) {
-      const uint64_t written = bytes->written.load();
-      if (const int error = sync_file(directory_ + '/' + log, 0); error != 0) return status_of(error, log);
-      bytes->reach(written);
-    }
-    if (const int error = sync_file(directory_, O_DIRECTORY); error != 0) return status_of(error, directory_);
-    return write();
+    const rocksdb::Status status = sync_logs();
+    return status.ok() ? write() : status;
   }
 
-  // RocksDB begins to write a file of this directory; null when it is none that counts.
-  std::shared_ptr<FileBytes> begin(const std::string& path, uint64_t bytes) noexcept {
-    const auto name = name_of(path);
-    if (!name) return nullptr;
-    auto counted = std::make_shared<FileBytes>();
-    counted->written = bytes;
-    const MarkedKind log = in_turn_ ? MarkedKind::kLogInTurn : MarkedKind::kLog;
+  // Takes to disk all that was written to logs so far, without a word to RocksDB: one with assertions ends the process
+  // when it is asked to fsync a log while a write to it fails in another thread.
+  rocksdb::Status sync_logs() noexcept {
+    std::vector<std::pair<std::shared_ptr<CountedFile>, uint64_t>> unsynced;
+    bool are_named = true;
+    for (const auto& [name, log] : unsynced_logs()) {
+      unsynced.emplace_back(log, log->written.load());
+      are_named = are_named && log->is_named;
+      if (const int error = log->sync(); error != 0) return status_of(error, name);
+    }
+    if (!are_named) {
+      const Unnamed unnamed = unnamed_logs();
+      const int error = sync_file(directory_, O_DIRECTORY);
+      note_named(unnamed, error == 0);
+      if (error != 0) return status_of(error, directory_);
+    }
+    for (const auto& [log, bytes] : unsynced) log->reach(bytes);
+    return rocksdb::Status::OK();
+  }
+
+  // Logs whose entries in the directory may not be on disk.
+  using Unnamed = std::vector<std::shared_ptr<CountedFile>>;
+  Unnamed unnamed_logs() noexcept {
+    Unnamed unnamed;
     std::lock_guard lock(files_mutex_);
+    for (const auto& [name, file] : files_) {
+      if (file.kind != MarkedKind::kManifest && !file.counted->is_named) unnamed.push_back(file.counted);
+    }
+    return unnamed;
+  }
+
+  // An fsync of the directory has ended that was begun after those were asked for.
+  void note_named(const Unnamed& logs, bool is_ok) noexcept {
+    for (const auto& log : logs) {
+      if (is_ok) log->is_named = true;
+      if (!is_ok) log->fail();
+    }
+    if (!is_ok && !logs.empty()) note_doubt();
+  }
+
+  // RocksDB begins to write a file of this directory. `counted` stays null when it is none that counts.
+  rocksdb::Status begin(const std::string& path, uint64_t bytes, std::shared_ptr<CountedFile>* counted) noexcept {
+    const auto name = name_of(path);
+    if (!name) return rocksdb::Status::OK();
+    auto file = std::make_shared<CountedFile>(bytes);
+    if (const int error = name->is_log ? file->open(path) : 0; error != 0) return status_of(error, path);
+    const MarkedKind log = in_turn_ ? MarkedKind::kLogInTurn : MarkedKind::kLog;
     const MarkedKind kind = name->is_log ? log : MarkedKind::kManifest;
-    files_[FileName::of(kind, name->number)] = {kind, name->number, counted, false};
-    return counted;
+    std::lock_guard lock(files_mutex_);
+    files_[FileName::of(kind, name->number)] = {kind, name->number, file, false};
+    *counted = std::move(file);
+    return rocksdb::Status::OK();
   }
 
   // RocksDB is about to remove a file.
@@ -137,6 +162,10 @@ class Durable {
     }
     return name->is_log ? write() : rocksdb::Status::OK();
   }
+
+  // A write to a log failed, in whatever way. RocksDB may count its rows nevertheless.
+  void note_doubt() noexcept { is_in_doubt_.store(true); }
+  bool is_in_doubt() const noexcept { return is_in_doubt_.load(); }
 
   // Rows up to this sequence number are on disk.
   void reach(uint64_t sequence) noexcept {
@@ -159,8 +188,9 @@ class Durable {
       std::lock_guard lock(files_mutex_);
       mark.sequence = sequence_;
       for (const auto& [name, file] : files_) {
-        const uint64_t bytes = file.bytes->durable.load();
-        if (bytes > 0) mark.files.push_back({file.kind, file.number, bytes});
+        const uint64_t bytes = file.counted->durable.load();
+        const bool is_there = file.kind == MarkedKind::kManifest || file.counted->is_named;
+        if (bytes > 0 && is_there) mark.files.push_back({file.kind, file.number, bytes});
       }
     }
     if (mark == marked_) return rocksdb::Status::OK();
@@ -181,16 +211,18 @@ class Durable {
   struct File {
     MarkedKind kind;
     uint64_t number;
-    std::shared_ptr<FileBytes> bytes;
+    std::shared_ptr<CountedFile> counted;
     bool is_old;  // the mark names it, and nothing was written to it since
   };
 
-  static int sync_file(const std::string& path, int flags) noexcept {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
-    if (file < 0) return errno;
-    const int error = ::fsync(file) == 0 ? 0 : errno;
-    ::close(file);
-    return error;
+  std::map<std::string, std::shared_ptr<CountedFile>> unsynced_logs() noexcept {
+    std::map<std::string, std::shared_ptr<CountedFile>> unsynced;
+    std::lock_guard lock(files_mutex_);
+    for (const auto& [name, file] : files_) {
+      const bool is_log = file.kind != MarkedKind::kManifest && !file.is_old;
+      if (is_log && file.counted->durable.load() < file.counted->written.load()) unsynced[name] = file.counted;
+    }
+    return unsynced;
   }
 
   // Of a file that stands right in the directory.
@@ -207,6 +239,7 @@ class Durable {
 
   std::string directory_;
   bool in_turn_ = false;
+  std::atomic<bool> is_in_doubt_{false};
   std::mutex files_mutex_;
   std::map<std::string, File> files_;
   uint64_t sequence_ = 0;

@@ -1,6 +1,6 @@
 """From a fault of the core to an error of telha_queue/errors.py. Needs the GIL; errors are made nowhere else."""
 
-from libc.errno cimport EAGAIN, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS
+from libc.errno cimport EAGAIN
 from libc.stdint cimport uint64_t
 from outcome cimport (
     CODE_CLOSED,
@@ -69,18 +69,14 @@ cdef inline object open_error(Fault* fault, bytes path):
 
 cdef inline object lock_error(int error, bytes path, int owner_pid):
     """The exception for a directory that could not be owned."""
-    from os import fsdecode, strerror
+    from os import fsdecode
 
     from telha_queue import errors
 
     where = fsdecode(path)
-    if error == EAGAIN:
+    if error == EAGAIN:  # the lock is somebody's
         return errors.StoreLocked(where, owner_pid or None)
-    if error in (ENOSPC, EDQUOT):
-        return errors.StorageFull(f"{where}: {strerror(error)}")
-    if error in (EMFILE, ENFILE, EIO, ENOMEM, EROFS):
-        return errors.StorageError(f"{where}: {strerror(error)}")
-    return errors.InvalidPath(f"{where}: {strerror(error)}")
+    return errors.path_error(where, error)
 
 
 cdef inline object forked():

@@ -21,7 +21,8 @@ from transit cimport transit_viewed
 from transitions cimport RESTORE, Command
 
 cdef extern from "checkpoint.hpp" namespace "telha" nogil:
-    Fault make_checkpoint(Store* store, const char* path) noexcept
+    Fault make_checkpoint(Store* store, const char* path, uint64_t* sequence) noexcept
+    int mark_copy(const string& directory, uint64_t sequence) noexcept
 
 cdef enum:
     FENCE_BATCH_JOBS = 256
@@ -35,11 +36,11 @@ cdef struct Restored:
     uint64_t corrupt
 
 
-cdef inline Fault checkpoint(Store* store, const char* path) noexcept nogil:
-    """Copy the store as it is now to a path at which nothing is."""
+cdef inline Fault checkpoint(Store* store, const char* path, uint64_t* sequence) noexcept nogil:
+    """Copy the store as it is now to a path at which nothing is; `sequence` is what mark_copy asks for."""
     cdef Visit visit
     cdef Fault fault = visit.enter(store)
-    return make_checkpoint(store, path) if fault.ok() else fault
+    return make_checkpoint(store, path, sequence) if fault.ok() else fault
 
 
 cdef inline Fault fence(Store* store, int64_t now_us, int64_t seen_us, Restored* counts) noexcept nogil:

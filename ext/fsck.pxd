@@ -13,25 +13,32 @@ from memory cimport Lock
 from mend cimport drop_orphans, mend_jobs
 from one_job cimport check_job, is_sound
 from orphans cimport check_notes, check_sides
-from outcome cimport CODE_CLOSED, Fault, fault_of
+from outcome cimport CODE_CLOSED, Fault, fault_of, fault_read
 from record cimport View
-from rocksdb cimport Slice
+from rocksdb cimport Slice, aborted
 from scan cimport ORDER_BYTES
 from store cimport JOBS, Cursor, Store, Visit, bytes_of
 
 cdef enum:
     WRITTEN_STATES = 4
+    MOST_RESTARTS = 8
 
 
 cdef inline Fault fsck(Store* store, bint is_repairing, Audit* audit) noexcept nogil:
-    """Check the whole store, and put right what can be. When the store is opened again meanwhile it begins anew."""
-    cdef bint is_cut = True
+    """Check the whole store, and put right what can be.
+
+    When the store is opened again meanwhile it begins anew, up to MOST_RESTARTS times. Repairs are whole either way.
+    """
+    cdef bint is_cut = False
     cdef Fault fault
+    cdef int _i
     audit.is_repairing = is_repairing
-    while is_cut:
+    for _i in range(MOST_RESTARTS + 1):
         audit.reset()
         fault = _check_once(store, audit, &is_cut)
-    return fault
+        if not is_cut:
+            return fault
+    return fault_read(aborted(b"the check began anew 8 times, because the store was opened again beneath it each time"))
 
 
 cdef inline Fault _check_once(Store* store, Audit* audit, bint* is_cut) noexcept nogil:

@@ -60,14 +60,32 @@ cdef inline Fault complete_and_lease(
 ) noexcept nogil:
     """Finish a job and lease the next of its scope, if there is one, in one write.
 
-    The finished job's claim is held meanwhile, so no other claim may be waited for: a job that stands next and is
-    claimed by another verb is leased by a write of its own.
+    A job that stands next and is claimed by another verb is leased by a write of its own. The first job is finished
+    by then, so a fault of that write is not told: it is as if nothing were ready, and the next call meets the cause.
     """
+    cdef Row held
+    cdef bint is_blocked = False
+    cdef Fault fault = _complete_and_take(store, move, wanted, command, &held, &is_blocked, completed, out)
+    if is_blocked and fault.ok() and not lease(store, held.key(), wanted, 1, INT64_MAX, command, out).ok():
+        out.clear()
+    return fault
+
+
+cdef inline Fault _complete_and_take(
+    Store* store,
+    const Move* move,
+    Wanted wanted,
+    const Command* command,
+    Row* held,
+    bint* is_blocked,
+    Outcome* completed,
+    List[Outcome]* out,
+) noexcept nogil:
+    """The one write. The finished job's claim is held meanwhile, so no other claim may be waited for."""
     cdef Visit visit
     cdef WriteBatch* batch = fresh_batch()
     cdef Taken taken
     cdef List[JobId] ids
-    cdef Row held
     cdef Lock lock
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
@@ -77,12 +95,12 @@ cdef inline Fault complete_and_lease(
     ids.add()[0] = JobId(move.job_id)
     lock = Lock(store.mutex)
     store.claims.wait_and_take(lock, ids.items())
-    held = find_leased(store, move)
+    held[0] = find_leased(store, move)
     lock.unlock()
     if held.is_null():
-        completed.fault = find_claimed(store, move.scope, move.job_id, move.known_key, LEASED, &held)
+        completed.fault = find_claimed(store, move.scope, move.job_id, move.known_key, LEASED, held)
     if completed.fault.ok():
-        completed.fault = transit(store, held, &move.command, wanted.now_us, batch, completed)
+        completed.fault = transit(store, held[0], &move.command, wanted.now_us, batch, completed)
     if completed.fault.ok():
         fault = _gather(store, held.key(), wanted, 1, False, command, batch, &taken, out)
         if fault.ok():
@@ -93,8 +111,7 @@ cdef inline Fault complete_and_lease(
         tell_moved(store, completed)
     _settle(store, fault.ok(), &taken, out)
     lock.unlock()
-    if taken.is_blocked and fault.ok():
-        fault = lease(store, held.key(), wanted, 1, INT64_MAX, command, out)
+    is_blocked[0] = taken.is_blocked
     return fault
 
 

@@ -34,6 +34,15 @@ struct Mark {
   bool operator==(const Mark&) const = default;
 };
 
+// Returns when a file, or with O_DIRECTORY which files a directory has, is on disk: 0, or an errno.
+inline int sync_file(const std::string& path, int flags) noexcept {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+  if (file < 0) return errno;
+  const int error = ::fsync(file) == 0 ? 0 : errno;
+  ::close(file);
+  return error;
+}
+
 class MarkFile {
  public:
   static constexpr const char* kName = "telha.mark";
@@ -73,8 +82,10 @@ class MarkFile {
   static constexpr size_t kMaxFiles = (kSlotBytes - kHeadBytes) / kFileBytes;
   static constexpr char kMagic[] = "telhamk1";
 
-  // Under another name first, so that it is whole where it is.
+  // Under another name first, so that it is whole where it is. It is the first file that a new store makes: what is
+  // there already, which is the lock that says whose directory this is, is taken to disk before.
   int make(const std::string& directory, const std::string& path) noexcept {
+    if (const int error = sync_file(directory, O_DIRECTORY); error != 0) return error;
     const std::string unfinished = path + ".new";
     file_ = ::open(unfinished.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file_ < 0) return errno;
@@ -83,12 +94,8 @@ class MarkFile {
       if (const int error = write_slot(Mark(), generation); error != 0) return error;
     }
     if (::fsync(file_) != 0 || ::rename(unfinished.c_str(), path.c_str()) != 0) return errno;
-    const int names = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (names < 0) return errno;
-    const int error = ::fsync(names) == 0 ? 0 : errno;
-    ::close(names);
     generation_ = 1;
-    return error;
+    return sync_file(directory, O_DIRECTORY);
   }
 
   int read(Mark* out) noexcept {

@@ -25,6 +25,8 @@ cdef extern from "rocksdb/status.h" namespace "rocksdb" nogil:
         bint IsNoSpace() noexcept
         string ToString() noexcept
 
+    Status aborted "rocksdb::Status::Aborted"(const char* why) noexcept
+
 cdef extern from "rocksdb/options.h" namespace "rocksdb" nogil:
     cdef cppclass ReadOptions:
         ReadOptions() noexcept

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace telha {
 
@@ -16,7 +17,8 @@ class Background : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
     std::lock_guard lock(mutex_);
-    error_ = *error;
+    // What follows from a full disk does not say that it does.
+    if (!error_.IsNoSpace() || !error->IsIOError()) error_ = *error;
   }
   void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
     if (!info.new_bg_error.ok()) return;
@@ -27,6 +29,12 @@ class Background : public rocksdb::EventListener {
   rocksdb::Status error() const noexcept {
     std::lock_guard lock(mutex_);
     return error_;
+  }
+
+  // What is behind an error that a call met.
+  rocksdb::Status cause_of(rocksdb::Status status) const noexcept {
+    rocksdb::Status error = this->error();
+    return error.IsNoSpace() && status.IsIOError() && !status.IsNoSpace() ? error : status;
   }
 
  private:
@@ -43,7 +51,8 @@ inline rocksdb::Status write_unless_stuck(rocksdb::DB* db, const Background& bac
   options.no_slowdown = true;
   for (;;) {
     rocksdb::Status status = db->Write(options, batch);
-    if (!status.IsIncomplete()) return status;
+    if (status.ok()) return status;
+    if (!status.IsIncomplete()) return background.cause_of(std::move(status));
     rocksdb::Status error = background.error();
     if (!error.ok()) return error;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

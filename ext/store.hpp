@@ -93,7 +93,7 @@ class Store : public Times {
     lock.lock();
     phase_.store(Phase::kClosed);
     left_.notify_all();
-    return Fault::read(std::move(status));
+    return !status.ok() && failure_.is_set() ? failure_.fault() : Fault::read(std::move(status));  // that is why
   }
 
   // Opens the database again, keeping the directory: calls under way are waited for, others wait meanwhile. If it
@@ -233,9 +233,9 @@ class Store : public Times {
     for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(last_seen_us() >> (56 - 8 * i));
     rocksdb::WriteOptions options;
     options.sync = true;
-    const rocksdb::Slice clock(bytes, sizeof bytes);
-    const rocksdb::Status status = database.db()->Put(options, database.family(Family::kMeta), "clock", clock);
-    if (status.ok()) (void)database.mark(database.db()->GetLatestSequenceNumber());
+    const auto status = database.db()->Put(options, database.family(Family::kMeta), "clock", {bytes, sizeof bytes});
+    if (!status.ok()) return failure_.remember(status);
+    (void)database.mark(database.db()->GetLatestSequenceNumber());
   }
 
   Turns turns_;

@@ -3,6 +3,7 @@
 
 #include <rocksdb/db.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -39,10 +40,10 @@ class Syncer {
 
   // Takes everything written so far to disk. `durable`: the sequence number of its newest row.
   rocksdb::Status sync(uint64_t* durable) noexcept {
-    const uint64_t sequence = database_->db()->GetLatestSequenceNumber();
-    const rocksdb::Status status = database_->db()->SyncWAL();
+    const uint64_t sequence = database_->newest_sequence();
+    const rocksdb::Status status = database_->sync();
     if (status.ok()) {
-      *durable = sequence;
+      *durable = std::max(*durable, sequence);
     } else {
       failure_->remember(status);
     }
@@ -59,15 +60,19 @@ class Syncer {
     uint64_t durable = 0;
     std::unique_lock lock(mutex_);
     while (!stop_.wait_for(lock, pause, [this] { return is_stopping_; })) {
-      // Never after a failed write: syncing the log may abort the process then.
+      if (groups) sync_if_dirty(&durable);  // after a failed write too, for those before it
       if (failure_->is_set()) continue;
-      if (!groups) durable = database_->db()->GetLatestSequenceNumber();  // a row gets there when it is on disk
-      if (groups && is_dirty_.exchange(false) && !sync(&durable).ok()) continue;
+      if (!groups) durable = database_->newest_sequence();  // a row gets there when it is on disk
       const auto now = std::chrono::steady_clock::now();
       if (now - marked_at < kMarkPause || durable == 0) continue;
       marked_at = now;
       (void)database_->mark(durable);  // if it cannot be written, the older one is true too
     }
+    if (groups) sync_if_dirty(&durable);
+  }
+
+  void sync_if_dirty(uint64_t* durable) noexcept {
+    if (is_dirty_.exchange(false)) (void)sync(durable);
   }
 
   const Settings* settings_;

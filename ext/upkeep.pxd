@@ -1,15 +1,16 @@
 """The verbs of maintenance, called with the GIL released, and their reports. Needs the GIL."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
+from libcpp.string cimport string
 
 from audit cimport Audit, Finding, Found
 from convert cimport bytes_of
 from faults cimport raise_for
-from fence cimport Restored, checkpoint, fence
+from fence cimport Restored, checkpoint, fence, mark_copy
 from fsck cimport fsck
 from names cimport drop_name, list_names
-from outcome cimport Fault, List, ScopeName
+from outcome cimport Fault, List, ScopeName, set_text
 from record cimport Bytes
 from store cimport Store
 
@@ -76,12 +77,28 @@ cdef inline int call_drop_name(Store* store, bytes key, bytes seen) except -1:
     return raise_for(&fault)
 
 
-cdef inline int call_checkpoint(Store* store, bytes path) except -1:
+cdef inline uint64_t call_checkpoint(Store* store, bytes path) except? 0:
+    """The sequence number up to which the copy has all rows."""
     cdef const char* c_path = PyBytes_AS_STRING(path)
+    cdef uint64_t sequence = 0
     cdef Fault fault
     with nogil:
-        fault = checkpoint(store, c_path)
-    return raise_for(&fault)
+        fault = checkpoint(store, c_path, &sequence)
+    raise_for(&fault)
+    return sequence
+
+
+cdef inline int call_mark_copy(bytes path, uint64_t sequence) except -1:
+    from os import strerror
+
+    cdef string c_path
+    cdef int error
+    set_text(&c_path, PyBytes_AS_STRING(path), len(path))
+    with nogil:
+        error = mark_copy(c_path, sequence)
+    if error != 0:
+        raise OSError(error, strerror(error))
+    return 0
 
 
 cdef inline tuple call_fence(Store* store, int64_t now_us, int64_t seen_us):

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "durable.hpp"
+#include "quota.hpp"
 
 namespace telha {
 
@@ -45,9 +46,9 @@ class WatchedFile final : public rocksdb::FSWritableFileOwnerWrapper {
   using Options = rocksdb::IOOptions;
   using Debug = rocksdb::IODebugContext;
 
-  WatchedFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::shared_ptr<FileBytes> bytes,
-              Durable* marks_each) noexcept
-      : FSWritableFileOwnerWrapper(std::move(file)), bytes_(std::move(bytes)), marks_each_(marks_each) {}
+  WatchedFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::shared_ptr<CountedFile> counted, Durable* durable,
+              bool is_log) noexcept
+      : FSWritableFileOwnerWrapper(std::move(file)), counted_(std::move(counted)), durable_(durable), is_log_(is_log) {}
 
   Status Append(const rocksdb::Slice& data, const Options& options, Debug* debug) override {
     return count(data, target()->Append(data, options, debug));
@@ -56,31 +57,70 @@ class WatchedFile final : public rocksdb::FSWritableFileOwnerWrapper {
                 Debug* debug) override {
     return count(data, target()->Append(data, options, info, debug));
   }
+  Status RangeSync(uint64_t from, uint64_t bytes, const Options& options, Debug* debug) override {
+    return heed(target()->RangeSync(from, bytes, options, debug));
+  }
   Status Sync(const Options& options, Debug* debug) override {
-    const uint64_t bytes = bytes_->written.load();
-    return reach(bytes, target()->Sync(options, debug));
+    return reach([&] { return target()->Sync(options, debug); });
   }
   Status Fsync(const Options& options, Debug* debug) override {
-    const uint64_t bytes = bytes_->written.load();
-    return reach(bytes, target()->Fsync(options, debug));
+    return reach([&] { return target()->Fsync(options, debug); });
   }
 
  private:
   Status count(const rocksdb::Slice& data, Status status) noexcept {
-    if (status.ok()) bytes_->written.fetch_add(data.size());
+    if (status.ok()) counted_->written.fetch_add(data.size());
+    return heed(std::move(status));
+  }
+
+  template <typename Sync>
+  Status reach(Sync sync) noexcept {
+    const uint64_t bytes = counted_->written.load();
+    if (is_log_ && counted_->durable.load() == bytes) return Status::OK();  // a flush asks again for logs that ended
+    Status status = sync();
+    if (!status.ok()) {
+      counted_->fail();
+      return heed(std::move(status));
+    }
+    counted_->reach(bytes);
+    return is_log_ ? status : rocksdb::status_to_io_status(durable_->write());
+  }
+
+  // Before RocksDB acts on it.
+  Status heed(Status status) noexcept {
+    if (!status.ok() && is_log_) durable_->note_doubt();
     return status;
   }
 
-  Status reach(uint64_t bytes, Status status) noexcept {
-    if (!status.ok()) return status;
-    bytes_->reach(bytes);
-    if (marks_each_ == nullptr) return status;
-    const rocksdb::Status marked = marks_each_->write();
-    return marked.ok() ? status : Status::IOError(marked.ToString());
+  std::shared_ptr<CountedFile> counted_;
+  Durable* durable_;
+  bool is_log_;  // otherwise a MANIFEST
+};
+
+// RocksDB fsyncs the directory when it has made files there.
+class WatchedDirectory final : public rocksdb::FSDirectoryWrapper {
+ public:
+  WatchedDirectory(std::unique_ptr<rocksdb::FSDirectory>&& directory, Durable* durable) noexcept
+      : FSDirectoryWrapper(std::move(directory)), durable_(durable) {}
+
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
+    return name([&] { return FSDirectoryWrapper::Fsync(options, debug); });
+  }
+  rocksdb::IOStatus FsyncWithDirOptions(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug,
+                                        const rocksdb::DirFsyncOptions& why) override {
+    return name([&] { return FSDirectoryWrapper::FsyncWithDirOptions(options, debug, why); });
   }
 
-  std::shared_ptr<FileBytes> bytes_;
-  Durable* marks_each_;  // of a MANIFEST; null for logs
+ private:
+  template <typename Fsync>
+  rocksdb::IOStatus name(Fsync fsync) noexcept {
+    const Durable::Unnamed unnamed = durable_->unnamed_logs();
+    rocksdb::IOStatus status = fsync();
+    durable_->note_named(unnamed, status.ok());
+    return status;
+  }
+
+  Durable* durable_;
 };
 
 class WatchedFiles final : public rocksdb::FileSystemWrapper {
@@ -95,17 +135,30 @@ class WatchedFiles final : public rocksdb::FileSystemWrapper {
   const char* Name() const override { return "TelhaWatchedFiles"; }
 
   Status NewWritableFile(const std::string& path, const Options& options, WritableFile* out, Debug* debug) override {
-    const rocksdb::Status settled = durable_->settle_logs(path);
-    if (!settled.ok())
-      return settled.IsNoSpace() ? Status::NoSpace(settled.ToString()) : Status::IOError(settled.ToString());
+    rocksdb::Status settled = durable_->settle_logs(path);
+    if (!settled.ok()) return rocksdb::status_to_io_status(std::move(settled));
     make_private(path);
-    return watch(path, 0, target()->NewWritableFile(path, options, out, debug), out);
+    return watch(path, 0, tell_quota([&] { return target()->NewWritableFile(path, options, out, debug); }), out);
   }
   Status ReopenWritableFile(const std::string& path, const Options& options, WritableFile* out, Debug* debug) override {
     uint64_t bytes = 0;
     (void)target()->GetFileSize(path, options.io_options, &bytes, debug);
     make_private(path);
-    return watch(path, bytes, target()->ReopenWritableFile(path, options, out, debug), out);
+    return watch(path, bytes, tell_quota([&] { return target()->ReopenWritableFile(path, options, out, debug); }), out);
+  }
+  Status RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                    Debug* debug) override {
+    return tell_quota([&] { return target()->RenameFile(from, to, options, debug); });
+  }
+  Status LinkFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                  Debug* debug) override {
+    return tell_quota([&] { return target()->LinkFile(from, to, options, debug); });
+  }
+  Status NewDirectory(const std::string& path, const rocksdb::IOOptions& options,
+                      std::unique_ptr<rocksdb::FSDirectory>* out, Debug* debug) override {
+    Status status = target()->NewDirectory(path, options, out, debug);
+    if (status.ok()) *out = std::make_unique<WatchedDirectory>(std::move(*out), durable_);
+    return status;
   }
   Status LockFile(const std::string& path, const rocksdb::IOOptions& options, rocksdb::FileLock** lock,
                   Debug* debug) override {
@@ -113,18 +166,22 @@ class WatchedFiles final : public rocksdb::FileSystemWrapper {
     return target()->LockFile(path, options, lock, debug);
   }
   Status DeleteFile(const std::string& path, const rocksdb::IOOptions& options, Debug* debug) override {
-    const rocksdb::Status marked = durable_->forget(path);
-    if (!marked.ok()) return Status::IOError(marked.ToString());
+    rocksdb::Status marked = durable_->forget(path);
+    if (!marked.ok()) return rocksdb::status_to_io_status(std::move(marked));
     return target()->DeleteFile(path, options, debug);
   }
 
  private:
   Status watch(const std::string& path, uint64_t bytes, Status status, WritableFile* out) noexcept {
     if (!status.ok()) return status;
-    std::shared_ptr<FileBytes> counted = durable_->begin(path, bytes);
+    *out = std::make_unique<QuotaFile>(std::move(*out));
+    std::shared_ptr<CountedFile> counted;
+    if (rocksdb::Status begun = durable_->begin(path, bytes, &counted); !begun.ok()) {
+      out->reset();
+      return rocksdb::status_to_io_status(std::move(begun));
+    }
     if (counted == nullptr) return status;
-    const bool is_log = path.ends_with(".log");
-    *out = std::make_unique<WatchedFile>(std::move(*out), std::move(counted), is_log ? nullptr : durable_);
+    *out = std::make_unique<WatchedFile>(std::move(*out), std::move(counted), durable_, path.ends_with(".log"));
     return status;
   }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs the system packages that a build needs and this machine lacks; does nothing, fast, when all are there.
 #
-#   scripts/system-packages.sh [system|bundled] [PROGRAM...]
+#   scripts/system-packages.sh [system|bundled] [PROGRAM|LIBRARY...]
 #
-#   which RocksDB the build will use, default system; programs that are needed besides, each in a package of its name
+#   which RocksDB the build will use, default system; what is needed besides: programs, each in a package of its name,
+#   and packages of libraries, whose names begin with "lib"
 #
 #   PYTHON   the Python that will run the queue; default python3
 set -euo pipefail
@@ -11,6 +12,7 @@ set -euo pipefail
 mode=${1:-system}
 python=${PYTHON:-python3}
 missing=()
+libraries=()
 
 fail() { echo "telha-queue: $*" >&2; exit 1; }
 need() { command -v "$1" >/dev/null || missing+=("$2"); }
@@ -20,7 +22,12 @@ need_package() {
 
 need make make
 need c++ g++
-for program in "${@:2}"; do need "$program" "$program"; done
+for name in "${@:2}"; do
+    case "$name" in
+        lib*) libraries+=("$name") ;;
+        *) need "$name" "$name" ;;
+    esac
+done
 # Python is asked what it can do: one that was not installed by apt brings its own venv and headers.
 if command -v "$python" >/dev/null; then
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
@@ -38,6 +45,7 @@ if command -v dpkg-query >/dev/null; then
         bundled) need cmake cmake; need_package liblz4-dev; need_package libzstd-dev ;;
         *) fail "TELHA_ROCKSDB is '$mode'; it must be system or bundled" ;;
     esac
+    for name in "${libraries[@]}"; do need_package "$name"; done
 elif [ ${#missing[@]} -eq 0 ]; then
     exit 0 # no way to ask for libraries here; the compiler will name a missing one
 fi

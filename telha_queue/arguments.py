@@ -248,6 +248,8 @@ def token(lease: JobRecord | Lease) -> Token:
         return Token(lease.scope.key, lease.job_id.bytes, worker_id, lease.lease_generation)
     if not isinstance(lease, Lease):
         raise InvalidType(f"a lease is a JobRecord or a Lease, not {type(lease).__name__}")
+    if len(lease) != len(Lease._fields):
+        raise InvalidType(f"a Lease has {len(Lease._fields)} fields, not {len(lease)}")
     return Token(scope_key(lease.scope), *holder(lease.job_id, lease.worker_id, lease.lease_generation))
 
 

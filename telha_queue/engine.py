@@ -98,7 +98,10 @@ class Engine(Protocol):
         """
 
     def complete_and_lease(self, token: Token, kinds: Kinds, ttl_us: int, now_us: int) -> JobRecord | None:
-        """Finish a job, and lease the next of its scope for the same worker, in one write if there is one."""
+        """Finish a job, and lease the next of its scope for the same worker, in one write if there is one.
+
+        Raises if the job was not finished, or that is unknown; not for what became of the next alone.
+        """
 
     def extend(self, token: Token, ttl_us: int, now_us: int) -> JobRecord:
         """Move the deadline to now + ttl, never earlier than it is; a ttl of 0 is the one of the lease."""

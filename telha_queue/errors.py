@@ -6,6 +6,9 @@ ever needs to match on text. This module imports nothing of ours but is imported
 
 from __future__ import annotations
 
+import errno
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -40,7 +43,7 @@ class InvalidScope(InvalidArgument):
 
 
 class InvalidPath(InvalidArgument):
-    """A queue path cannot be used: empty, not a directory, a symbolic link, or full of someone else's files."""
+    """A path cannot be used: empty, not a directory, a symbolic link, closed to us, or full of someone else's files."""
 
 
 class PayloadTooLarge(InvalidArgument):
@@ -144,6 +147,25 @@ class StoreLocked(StorageError):
 
 class StorageFull(StorageError):
     """The disk is full. Reads still work; reopen the queue once there is space."""
+
+
+def path_error(path: str, number: int | None) -> InvalidPath | StorageError:
+    """The error for a path that the operating system refused with an errno, whatever was to be done there.
+
+    InvalidPath if it is the path that cannot be, as it is and for this process; StorageError if it could, on a disk
+    that works: a read-only file system and a failing one above all.
+    """
+    text = f"{path}: {os.strerror(number) if number else 'unknown error'}"
+    if number in _FULL:
+        return StorageFull(text)
+    return InvalidPath(text) if number in _NO_PATH else StorageError(text)
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_PATH = (
+    *(errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY),
+    *(errno.ELOOP, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ENXIO, errno.ENODEV, errno.EMLINK),
+)
 
 
 class CorruptionError(StorageError):

@@ -14,6 +14,7 @@ from telha_queue._seam import new_job, new_jobs, scope_key, token, tokens, worke
 from telha_queue.blocking import Wanted, lease_within
 from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
+from telha_queue.errors import StorageError
 from telha_queue.job import JobRecord, JobSpec, Lease, ReapReport
 from telha_queue.many import Failures, enqueue_the_good, failures_of
 from telha_queue.reading import KindArgument, ReadableQueue
@@ -156,16 +157,19 @@ class Queue(ReadableQueue):
         """Finish a job and lease the next of its scope for the same worker, in one write; for worker loops.
 
         Raises LeaseConflict when the lease is lost; nothing is leased then. If no job is ready the first is finished,
-        and with `wait_secs` the next is waited for as `lease_next` does: an error of that wait leaves it finished.
+        and with `wait_secs` the next is waited for as `lease_next` does. Once the first is finished no StorageError is
+        raised: the wait ends, if the queue is closed or the disk fails, as if nothing were ready.
         """
         held, wanted, ttl_us = token(lease), check.kind_filter(kinds), self._ttl_us(lease_ttl_secs)
         wait_us = check.span_us("wait_secs", wait_secs)
         record = self._engine.complete_and_lease(held, wanted, ttl_us, self._now_us())
         if record is not None or wait_us == 0:
             return record
-        leased = lease_within(
-            wait_us, Wanted(held.scope, 1, MAX_LEASE_BYTES, wanted, held.worker_id, ttl_us), self._engine, self._now_us
-        )
+        following = Wanted(held.scope, 1, MAX_LEASE_BYTES, wanted, held.worker_id, ttl_us)
+        try:
+            leased = lease_within(wait_us, following, self._engine, self._now_us)
+        except StorageError:  # the caller must learn that the first is finished; the next call meets the cause
+            return None
         return leased[0] if leased else None
 
     def extend(self, lease: JobRecord | Lease, *, lease_ttl_secs: float | None = None) -> JobRecord:

@@ -94,7 +94,8 @@ class ReadableQueue(OpenQueue):
         """Check every row against those that belong to it, as of one moment; reads all of the store.
 
         With `repair`, side rows are rebuilt from jobs, and rows that provably belong to no job are removed. No job's
-        row is changed or removed, whatever its state. Others may go on using the queue meanwhile.
+        row is changed or removed, whatever its state. Others may go on using the queue meanwhile. When it is opened
+        again, the check begins anew, at most 8 times; then StorageError.
         """
         return self._engine.fsck(check.flag("repair", repair))
 
@@ -102,6 +103,6 @@ class ReadableQueue(OpenQueue):
         """Make a directory that holds the whole queue as of one moment, while others go on using it.
 
         It is there, fsynced, when the call returns, and not at all when it raises: InvalidPath for a path at which
-        something is, or inside of the queue; StorageError. `telha_queue.restore` makes a queue of it.
+        something is, or inside of the queue; StorageError. `telha_queue.restore` makes a queue of it, if it is whole.
         """
         return self._engine.snapshot(directory)

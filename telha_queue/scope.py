@@ -8,7 +8,7 @@ from telha_queue.errors import InvalidScope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Self
 
 NIL = UUID(int=0)
 SCOPE_BYTES = 32
@@ -30,7 +30,7 @@ class Scope:
     key: bytes
     name: str | None
 
-    def __init__(self, key: bytes, name: str | None = None) -> None:
+    def __new__(cls, key: bytes, name: str | None = None) -> Self:
         if type(key) is not bytes:
             raise InvalidScope(
                 f"a scope key is {SCOPE_BYTES} bytes, not {type(key).__name__}; use Scope.named or Scope.tenant"
@@ -43,8 +43,10 @@ class Scope:
             name = _checked(name)
             if key != _key_of(name):
                 raise InvalidScope("a scope's name is the one that its key is made of")
-        object.__setattr__(self, "key", key)
-        object.__setattr__(self, "name", name)
+        scope = super().__new__(cls)
+        object.__setattr__(scope, "key", key)
+        object.__setattr__(scope, "name", name)
+        return scope
 
     @classmethod
     def tenant(cls, tenant_id: UUID, space_id: UUID = NIL) -> Scope:
@@ -82,6 +84,14 @@ class Scope:
     def space_id(self) -> UUID:
         """The space; nil when the tenant has only one."""
         return UUID(bytes=self.key[16:])
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is not there; of a key or a name, because `object.__new__` made a scope without them."""
+            if name in Scope.__slots__:
+                raise InvalidScope("a scope is made by Scope.named, Scope.tenant or Scope itself")
+            raise AttributeError(f"a Scope has no attribute {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Scope is immutable")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from telha_queue.cli import exits
-from telha_queue.errors import JobError
+from telha_queue.errors import InvalidPath, JobError
 
 if TYPE_CHECKING:
     from telha_queue.queue import Queue
@@ -130,8 +130,20 @@ def open_queue(path: str | None, *, create: bool = False, recover: str | None = 
 
     try:
         return Queue.open(path, create=create, recover=recover)
+    except InvalidPath as error:
+        raise exits.OneLine(f"{error}{_way_out(path)}", exits.NO_QUEUE) from error
     except ImportError as error:
         raise exits.OneLine(f"the storage engine does not load: {error}", exits.STORAGE) from error
+
+
+def _way_out(path: str) -> str:
+    """For a path without a queue: that one can be made there, or where the path was taken from."""
+    ctx = click.get_current_context()
+    if "create" in ctx.params and not os.path.lexists(path):
+        return "; give --create to make one"
+    from_environment = ctx.get_parameter_source("path") is click.core.ParameterSource.ENVIRONMENT
+    is_it = from_environment and ctx.params["path"] == path
+    return f"; the path is from {PATH_VARIABLE if is_it else 'the command line'}"
 
 
 def now_us() -> int:

@@ -249,7 +249,12 @@ def retry(ctx: click.Context, path: str | None, as_json: bool, job_ids: tuple[UU
 @click.command()
 @queue_options
 def reap(path: str | None, as_json: bool) -> None:
-    """Take back every lease that has expired, once, in all scopes."""
+    """Take back every lease that has expired, once, in all scopes.
+
+    The store keeps no settings: this goes by the TELHA_JOBS_* variables of its own environment, and by defaults. For
+    it to judge as your workers do, give it theirs: TELHA_JOBS_LEASE_GRACE_SECS, TELHA_JOBS_MAX_ATTEMPTS and
+    TELHA_JOBS_BACKOFF_*. A job's own --max-attempts goes before.
+    """
     with open_queue(path) as queue:
         report = queue.reap_expired()
         known = scopes.Known.of(queue)

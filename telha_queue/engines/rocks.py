@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
+from contextlib import suppress
 
-from telha_queue._rocks import Store, build_info, refuse_in_child
+from telha_queue._rocks import Store, build_info, mark_copy, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
 from telha_queue.engines.scope_names import with_names
-from telha_queue.errors import InvalidPath, InvalidType, StorageFull
+from telha_queue.errors import InvalidPath, InvalidType, path_error
 from telha_queue.upkeep import FsckReport, SnapshotReport
 
-__all__ = ["RocksEngine", "build_info"]
+__all__ = ["RocksEngine", "build_info", "mark_copy"]
 
 LOCK_NAME = "telha.lock"
 """Held by the owner; its presence marks a directory as a queue. See docs/format.md."""
 MAX_PATH_BYTES = 1024
 MODE = 0o700
 """Of the directory. Its files are made with 0600, see ext/watched_files.hpp."""
+_OF_OTHERS = 0o077
 
 
 class RocksEngine(Store):
@@ -37,7 +38,8 @@ class RocksEngine(Store):
 
         With `recovers` it is opened with what is left, when something is gone that was on disk.
 
-        Raises InvalidPath before any file is made when the path is not a queue and cannot become one.
+        Raises InvalidPath before any file is made when the path is not a queue and cannot become one. A new directory
+        is on disk, and the file in it that marks it as a queue, before the store makes anything more.
         """
         refuse_in_child()
         where = checked_path(path)
@@ -77,37 +79,47 @@ def checked_path(path: str | os.PathLike[str]) -> str:
 def _prepare(where: str, create: bool) -> None:
     """See that the directory is a queue, or one that may become a queue; make it when it is missing."""
     try:
-        mode = os.lstat(where).st_mode
+        mode = _mode(where, create)
+        if stat.S_ISLNK(mode):
+            raise InvalidPath(f"{where}: is a symbolic link; give the directory it points to")
+        if not stat.S_ISDIR(mode):
+            raise InvalidPath(f"{where}: is not a directory")
+        names = os.listdir(where)
+        # A list that is read while another process makes the queue may have later files and lack the first.
+        if names and LOCK_NAME not in names and not os.path.lexists(os.path.join(where, LOCK_NAME)):
+            raise InvalidPath(f"{where}: holds files that are not a queue's")
+        if "CURRENT" in names:  # RocksDB makes it last
+            return
+        if not create:
+            raise InvalidPath(f"{where}: there is no queue here")
+        if not names and mode & _OF_OTHERS:
+            os.chmod(where, mode & MODE)  # it was given to us: closed to others, not opened to us
+        with suppress(PermissionError):  # a parent that this process cannot read was made by somebody else
+            sync(os.path.dirname(os.path.realpath(where)))
+    except OSError as error:
+        raise path_error(where, error.errno) from None
+
+
+def _mode(where: str, create: bool) -> int:
+    """The mode of what is there. If nothing is, a directory is made."""
+    try:
+        return os.lstat(where).st_mode
     except FileNotFoundError:
         if not create:
             raise InvalidPath(f"{where}: there is no queue here") from None
-        _make(where)
-        return
-    except OSError as error:
-        raise InvalidPath(f"{where}: {error.strerror}") from None
-    if stat.S_ISLNK(mode):
-        raise InvalidPath(f"{where}: is a symbolic link; give the directory it points to")
-    if not stat.S_ISDIR(mode):
-        raise InvalidPath(f"{where}: is not a directory")
-    try:
-        names = os.listdir(where)
-    except OSError as error:
-        raise InvalidPath(f"{where}: {error.strerror}") from None
-    if LOCK_NAME in names and (create or "CURRENT" in names):  # RocksDB makes CURRENT last
-        return
-    if names and LOCK_NAME not in names:
-        raise InvalidPath(f"{where}: holds files that are not a queue's")
-    if not create:
-        raise InvalidPath(f"{where}: there is no queue here")
-    os.chmod(where, mode & MODE)  # an empty directory that was given to us: closed to others, not opened to us
-
-
-def _make(where: str) -> None:
     try:
         os.mkdir(where, MODE)
+    except FileExistsError:
+        pass  # another process was faster; which of the two owns it is decided by the lock
     except FileNotFoundError:
         raise InvalidPath(f"{where}: its parent directory does not exist") from None
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull(f"{where}: {error.strerror}") from None
-        raise InvalidPath(f"{where}: {error.strerror}") from None
+    return os.lstat(where).st_mode
+
+
+def sync(path: str) -> None:
+    """Return when a file, or which files a directory has, is on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

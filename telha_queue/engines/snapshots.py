@@ -1,6 +1,7 @@
 """Snapshots: a directory that holds all of a store as of one moment, and a queue's directory made of one.
 
 Either is made under another name beside its place, fsynced and renamed, so that it is there as a whole or not at all.
+A snapshot has a mark like that of a store, made last, which a restore holds it against.
 """
 
 from __future__ import annotations
@@ -9,71 +10,82 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from telha_queue.clock import MAX_TIME_US
 from telha_queue.config import QueueConfig
-from telha_queue.engines.rocks import LOCK_NAME, MODE, RocksEngine, checked_path
-from telha_queue.errors import InvalidPath, JobError, StorageError, StorageFull
+from telha_queue.engines.rocks import LOCK_NAME, MODE, RocksEngine, checked_path, mark_copy, sync
+from telha_queue.errors import CorruptionError, InvalidPath, StorageError, path_error
 from telha_queue.upkeep import RestoreReport, SnapshotReport
 
-MARK_NAME = "telha.snapshot"
-"""Marks a directory as a snapshot, and holds the latest time that it knows of. See docs/format.md."""
-_MARK = "telha snapshot 1\nseen_us "
-_NOT_TAKEN = (MARK_NAME, LOCK_NAME, "LOCK", "telha.mark")
+NAME = "telha.snapshot"
+"""Says that a directory is a snapshot, and holds the latest time that it knows of. See docs/format.md."""
+MARK_NAME = "telha.mark"
+_HEAD = b"telha snapshot 1\nseen_us "
+_NOT_TAKEN = (NAME, LOCK_NAME, "LOCK")
 _FILE_MODE = 0o600
 _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES)
-_PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
 def take_snapshot(store: RocksEngine, directory: str | os.PathLike[str]) -> SnapshotReport:
     """Make a snapshot of an open store, which others may go on using."""
     where = _free_place(directory, store.where)
     with _staged(where) as staged:
-        store.copy_to(os.fsencode(staged))
+        sequence = store.copy_to(os.fsencode(staged))
         os.chmod(staged, MODE)
         seen_us = store.last_seen_us()  # after the copy was made, so that it knows nothing later
-        mark = Path(staged, MARK_NAME)
-        mark.touch(_FILE_MODE)
-        mark.write_text(f"{_MARK}{seen_us}\n")
-    return SnapshotReport(Path(where), seen_us, sum(entry.stat().st_size for entry in os.scandir(where)))
+        named = Path(staged, NAME)
+        named.touch(_FILE_MODE)
+        named.write_bytes(b"%s%d\n" % (_HEAD, seen_us))
+        _sync_all(staged)
+        mark_copy(os.fsencode(staged), sequence)
+    return SnapshotReport(Path(where), seen_us, sum(found.stat().st_size for found in Path(where).iterdir()))
 
 
 def restore_snapshot(snapshot: str | os.PathLike[str], directory: str | os.PathLike[str], now_us: int) -> RestoreReport:
     """Make a queue's directory of a snapshot, which stays as it is. No lease from before is valid in it."""
     source = checked_path(snapshot)
-    seen_us = _read_mark(source)
+    seen_us = _seen_us(source)
     where = _free_place(directory, source)
     with _staged(where) as staged:
         os.mkdir(staged, MODE)
         _copy(source, staged)
-        lock = os.path.join(staged, LOCK_NAME)
-        # Closing it fsyncs what is written, whatever the durability.
-        store = RocksEngine(os.fsencode(staged), os.fsencode(lock), QueueConfig(durability="os"))
         try:
-            jobs, leases_ended, corrupt, floor = store.fence(now_us, seen_us)
-        finally:
-            store.close()
-        os.truncate(lock, 0)  # nobody owns it yet
-    return RestoreReport(Path(where), jobs, leases_ended, corrupt, floor)
+            report = RestoreReport(Path(where), *_fenced(staged, now_us, seen_us))
+        except StorageError as error:  # what is wrong with the copy is wrong with the snapshot
+            raise type(error)(str(error).replace(staged, source)) from None
+        _sync_all(staged)
+    return report
+
+
+def _fenced(staged: str, now_us: int, seen_us: int) -> tuple[int, int, int, int]:
+    """What Store.fence returns, when all of it is on disk."""
+    lock = os.path.join(staged, LOCK_NAME)
+    store = RocksEngine(os.fsencode(staged), os.fsencode(lock), QueueConfig(durability="os"))
+    try:
+        fenced = store.fence(now_us, seen_us)
+        store.reopen()  # which takes the fence from the log to table files: a copy without its log still has it
+    finally:
+        store.close()
+    os.truncate(lock, 0)  # nobody owns it yet
+    return fenced
 
 
 def _free_place(directory: str | os.PathLike[str], source: str) -> str:
     """Where something may be made: nothing is there, its parent is, and it is not inside of what it is made from."""
-    where = os.path.abspath(checked_path(directory))
-    parent = os.path.realpath(os.path.dirname(where))
+    where = checked_path(directory)
     try:
-        os.lstat(where)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise InvalidPath(f"{where}: {error.strerror}") from None
-    else:
-        raise InvalidPath(f"{where}: exists already")
+        where = os.path.abspath(where)
+        parent = os.path.realpath(os.path.dirname(where))
+        inside = os.path.realpath(source)
+        with suppress(FileNotFoundError):
+            os.lstat(where)
+            raise InvalidPath(f"{where}: exists already")
+    except OSError as error:  # the working directory may be gone
+        raise path_error(where, error.errno) from None
     if not os.path.isdir(parent):
         raise InvalidPath(f"{where}: its parent directory does not exist")
-    inside = os.path.realpath(source)
     if os.path.commonpath([inside, parent]) == inside:
         raise InvalidPath(f"{where}: is inside of {inside}")
     return where
@@ -89,61 +101,57 @@ def _staged(where: str) -> Iterator[str]:
         os.mkdir(staging, MODE)
         try:
             yield staged
-            _sync_all(staged)
             if os.path.lexists(where):
                 raise InvalidPath(f"{where}: exists already")
             os.rename(staged, where)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        _sync(parent)
+        sync(parent)
     except OSError as error:
-        raise _kind_of(error)(f"{where}: {error.strerror}") from error
+        raise path_error(where, error.errno) from error
 
 
-def _kind_of(error: OSError) -> type[JobError]:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageFull
-    return InvalidPath if error.errno in _PATH_ERRORS else StorageError
-
-
-def _read_mark(source: str) -> int:
+def _seen_us(source: str) -> int:
     """The latest time that a snapshot knows of. Raises InvalidPath for a directory that is none."""
     try:
-        text = Path(source, MARK_NAME).read_bytes().decode()
-        if not text.startswith(_MARK):
-            raise ValueError(text)
-        seen_us = int(text.removeprefix(_MARK))
-    except (OSError, ValueError):
+        text = Path(source, NAME).read_bytes()
+        is_marked = os.path.lexists(os.path.join(source, MARK_NAME))
+    except (FileNotFoundError, NotADirectoryError):
         raise InvalidPath(f"{source}: is not a snapshot") from None
-    return min(max(seen_us, 0), MAX_TIME_US)
+    except OSError as error:
+        raise path_error(source, error.errno) from None
+    if not text.startswith(_HEAD) and not _HEAD.startswith(text):
+        raise InvalidPath(f"{source}: is not a snapshot")
+    digits = text.removeprefix(_HEAD).removesuffix(b"\n")
+    if not digits.isdigit() or text == _HEAD + digits:
+        raise CorruptionError(f"{source}: {NAME} is damaged")
+    if not is_marked:
+        raise CorruptionError(f"{source}: {MARK_NAME} is missing")
+    return min(int(digits), MAX_TIME_US)
 
 
 def _copy(source: str, staged: str) -> None:
     """Link the table files, which are never written to again, and copy all others."""
-    for entry in os.scandir(source):
-        if entry.name in _NOT_TAKEN or not entry.is_file(follow_symlinks=False):
-            continue
-        target = os.path.join(staged, entry.name)
-        if entry.name.endswith(".sst"):
-            try:
-                os.link(entry.path, target)
-                continue
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
-        shutil.copyfile(entry.path, target)
-        os.chmod(target, _FILE_MODE)
+    with os.scandir(source) as entries:
+        for entry in entries:
+            if entry.name not in _NOT_TAKEN and entry.is_file(follow_symlinks=False):
+                _take(entry, os.path.join(staged, entry.name))
+
+
+def _take(entry: os.DirEntry[str], target: str) -> None:
+    if entry.name.endswith(".sst"):
+        try:
+            os.link(entry.path, target)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+        else:
+            return
+    shutil.copyfile(entry.path, target)
+    os.chmod(target, _FILE_MODE)
 
 
 def _sync_all(directory: str) -> None:
-    for entry in os.scandir(directory):
-        _sync(entry.path)
-    _sync(directory)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    for name in os.listdir(directory):
+        sync(os.path.join(directory, name))
+    sync(directory)

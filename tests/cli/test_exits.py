@@ -124,6 +124,27 @@ def test_4_there_is_no_queue_and_none_is_made(telha: Telha, path: Path) -> None:
     assert list(path.iterdir()) == []
 
 
+def test_4_the_line_says_how_a_queue_is_made_or_where_the_path_is_from(telha: Telha, path: Path) -> None:
+    made = "; give --create to make one\n"
+    from_variable, given = "; the path is from TELHA_QUEUE_PATH\n", "; the path is from the command line\n"
+    for words, end in (
+        (("jobs", "enqueue", "x"), made),
+        (("jobs", "enqueue", "x", "--path", path), made),
+        (("stats",), from_variable),
+        (("fsck",), from_variable),
+        (("fsck", path / "other"), given),
+        (("stats", "--path", path), given),
+        (("--path", path, "stats"), given),
+        (("snapshot", path, path / "s"), given),
+    ):
+        ran = telha(*words)
+        ends(ran, 4, "there is no queue here")
+        assert ran.stderr.endswith(end), words
+    path.mkdir()
+    (path / "file").touch()
+    assert telha("jobs", "enqueue", "x").stderr.endswith(from_variable)  # where --create would not help
+
+
 def test_4_the_path_is_a_file(telha: Telha, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     ends(telha("jobs", "enqueue", "x", "--create", "--path", tmp_path / "file"), 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -124,6 +125,57 @@ def test_reap_takes_expired_leases_back_and_tells_which_jobs_died(
     assert json.loads(telha("jobs", "reap", "--json").stdout) == {
         "reclaimed": 0, "dead": 0, "dead_jobs": [], "corrupt": 0,
     }  # fmt: skip
+
+
+@pytest.fixture
+def expired(opened: Callable[..., Queue], clock: ManualClock) -> Callable[[], UUID]:
+    """expired(): a job of which the lease ended an hour ago, by the clock of the command."""
+
+    def make() -> UUID:
+        clock.advance(time.time() - clock() / 1e6 - 3600 - 300)
+        with opened() as queue:
+            queue.enqueue(ACME, "x")
+            lease = queue.lease_next(ACME, worker_id="w", lease_ttl_secs=300)
+        assert lease is not None
+        return lease.job_id
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "waits_secs"),
+    [
+        ({}, "1 reclaimed, 0 dead", 10),
+        ({"LEASE_GRACE_SECS": "7200"}, "0 reclaimed, 0 dead", None),
+        ({"LEASE_GRACE_SECS": "1800"}, "1 reclaimed, 0 dead", 10),
+        ({"MAX_ATTEMPTS": "1"}, "0 reclaimed, 1 dead", None),
+        ({"BACKOFF_BASE_SECS": "500"}, "1 reclaimed, 0 dead", 500),
+        ({"BACKOFF_BASE_SECS": "500", "BACKOFF_CAP_SECS": "60"}, "1 reclaimed, 0 dead", 60),
+    ],
+)
+def test_reap_judges_by_the_settings_of_its_own_environment(
+    telha: Telha,
+    opened: Callable[..., Queue],
+    expired: Callable[[], UUID],
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    said: str,
+    waits_secs: int | None,
+) -> None:
+    job_id = expired()
+    for name, value in settings.items():
+        monkeypatch.setenv(f"TELHA_JOBS_{name}", value)
+    assert telha("jobs", "reap").stdout.splitlines()[0] == said
+    with opened() as queue:
+        job = queue.find(job_id)
+    waits = None if job.not_before is None else (job.not_before - job.events[-1].at) / 1e6
+    assert waits == waits_secs
+
+
+def test_reap_tells_which_settings_it_goes_by(telha: Telha) -> None:
+    told = telha("jobs", "reap", "--help").stdout
+    for name in ("TELHA_JOBS_LEASE_GRACE_SECS", "TELHA_JOBS_MAX_ATTEMPTS", "TELHA_JOBS_BACKOFF_"):
+        assert name in told
 
 
 @pytest.mark.parametrize("name", ["runnable", "running", "done", "failed"])

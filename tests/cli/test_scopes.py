@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from click.testing import Result
 
-from telha_queue.cli import arguments, scopes
+from telha_queue.cli import arguments, render, scopes
 from telha_queue.queue import Queue
 from telha_queue.scope import Scope
 
@@ -36,6 +36,20 @@ def test_details_tell_the_key_as_well() -> None:
     assert scopes.facts(ACME) == [("scope", "acme"), ("tenant", str(ACME.tenant_id))]
     assert scopes.facts(Scope.SYSTEM) == [("scope", "system")]
     assert [label for label, _ in scopes.facts(SPACE)] == ["tenant", "space"]
+
+
+def test_a_leased_job_is_shown_with_the_name_of_its_scope(
+    telha: Telha, opened: Callable[..., Queue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened() as queue:
+        queue.enqueue(ACME, "x")
+        lease = queue.lease_next(ACME, worker_id="w")
+    assert lease is not None
+    row = telha("jobs", "list", "--state", "leased").stdout.splitlines()[1]
+    assert "  acme  " in row
+    assert "scope     acme\n" in telha("jobs", "show", lease.job_id).stdout
+    monkeypatch.setattr(render, "on_terminal", lambda: True)
+    assert "scope acme" in telha("jobs", "list").stdout
 
 
 def test_every_object_about_a_job_has_the_key_and_the_name(

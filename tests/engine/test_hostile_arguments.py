@@ -191,16 +191,6 @@ def test_bytes_are_measured_before_they_are_copied(queue, lease, refused):
             assert caught.value.size_bytes == LIMIT_BYTES + 4
 
 
-def test_memory_that_cannot_be_read_as_it_lies_is_refused(queue, lease, refused):
-    released = memoryview(b"data")
-    released.release()
-    for value in (released, memoryview(b"data")[::2]):
-        with refused(queue, InvalidArgument):
-            queue.enqueue(ACME, "embed", value)
-        with refused(queue, InvalidArgument):
-            queue.checkpoint(lease, value)
-
-
 def test_the_reaper_is_told_of_no_time_more_than_ten_years_ahead(queue, clock, lease, refused):
     for at_us in (clock() * 1000, clock() + TEN_YEARS_US + 1, LAST_US):
         with refused(queue, InvalidArgument):

@@ -1,4 +1,4 @@
-"""Every promise of docs/guarantees.md names tests, and they exist."""
+"""Every promise of docs/guarantees.md names tests, and every fault of docs/torture.md does; and they exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "guarantees.md").read_text()
-NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
+TORTURE = (ROOT / "docs" / "torture.md").read_text()
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE + TORTURE)))
+FAULTS = re.findall(r"^\| (.+) \| (.+) \|$", TORTURE.partition("## Faults that the harnesses found")[2], re.MULTILINE)
 PROMISES = re.findall(r"^\| (P\d+) \|(.*)\|$", PAGE, re.MULTILINE)
 
 
@@ -25,5 +27,12 @@ def test_there_are_fifteen_promises_and_each_is_held_by_a_test() -> None:
     assert all(re.search(r"`tests/[\w/]+\.py::\w+`", rest) for _, rest in PROMISES)
 
 
+def test_every_fault_that_was_found_is_held_by_a_test() -> None:
+    _heads, *faults = FAULTS
+    assert len(faults) > 10
+    assert all(re.fullmatch(r"`tests/[\w/]+\.py::\w+`", held_by) for _, held_by in faults)
+
+
 def test_every_name_of_a_test_is_understood() -> None:
-    assert PAGE.count("::test_") == len(re.findall(r"`tests/[\w/]+\.py::\w+`", PAGE))
+    pages = PAGE + TORTURE
+    assert pages.count("::test_") == len(re.findall(r"`tests/[\w/]+\.py::\w+`", pages))

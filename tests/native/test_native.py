@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-EXT = HERE.parent.parent / "ext"
-FLAGS = ["-std=c++20", "-O1", "-g", "-pthread", "-Wall", "-Wextra", f"-I{EXT}", "-I/usr/include"]
+from tests.torture.native import CHECKS, RACES, built
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """program(sanitizer): the path of checks.cc, built with it."""
+    """program(source, sanitizers): the path of the program."""
     folder = tmp_path_factory.mktemp("native")
+    return lambda source, sanitizers: built(source, sanitizers, folder)
 
-    def build(sanitizer):
-        path = folder / sanitizer.replace(",", "-")
-        if not path.exists():
-            command = ["c++", *FLAGS, f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", str(HERE / "checks.cc")]
-            subprocess.run([*command, "-o", str(path)], check=True, timeout=120)
-        return path
 
-    return build
+def ended(*command):
+    words = [str(word) for word in command]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
+    done = ended(*command)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("what", ["job_table", "window"])
 def test_it_does_what_its_model_does(program, what, seed):
-    run(program("address,undefined"), what, seed)
+    run(program(CHECKS, "address,undefined"), what, seed)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_turns_are_taken_one_at_a_time(program, threads):
-    run(program("thread"), "turns", threads)
+    run(program(CHECKS, "thread"), "turns", threads)
+
+
+def test_threads_that_share_what_a_store_holds_get_each_job_once_and_none_is_slept_beside(program):
+    run(program(RACES, "thread"), 1, 20)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("forgets-to-wake", "somebody sleeps beside a job"), ("forgets-claims", "a job was handed out to two")],
+)
+def test_a_fault_that_is_planted_there_is_found(program, fault, told):
+    done = ended(program(RACES, "thread"), 1, 200, fault)
+    assert done.returncode == 1
+    assert told in done.stderr

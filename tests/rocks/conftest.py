@@ -20,8 +20,8 @@ from telha_queue.testing import ManualClock
 ROOT = Path(__file__).resolve().parents[2]
 HERE = str(Path(__file__).parent)
 sys.path.append(HERE)  # lets the tests of this folder share modules, which pytest's importlib mode does not by itself
-PATIENCE_SECS = 30
-"""Catches a hang, and judges no speed."""
+PATIENCE_SECS = int(os.environ.get("TELHA_PATIENCE_SECS", "30"))
+"""Catches a hang, and judges no speed. Under a sanitizer everything takes longer."""
 
 PREAMBLE = """
 import gc, os, signal, sys, threading

@@ -7,7 +7,7 @@ import threading
 import pytest
 from fsck_cases import ACME, CASES, GLOBEX, LARGE, QUICK, STRANGER, filled, with_record
 
-from telha_queue.errors import StoreClosed
+from telha_queue.errors import StorageError, StoreClosed
 from telha_queue.job import JobSpec
 from telha_queue.queue import Queue
 from telha_queue.upkeep import FindingKind, FsckReport
@@ -151,6 +151,30 @@ def test_a_check_begins_anew_when_the_queue_is_opened_again_beneath_it(path, tog
         )[:2]
         assert {report.jobs for reports in checks for report in reports} == {10_000}
         assert all(report.is_clean for reports in checks for report in reports)
+
+
+def test_a_check_that_is_cut_short_again_and_again_gives_up_and_says_so(path, together):
+    given_up = threading.Event()
+
+    def check():
+        try:
+            while True:  # one may come through between two reopenings
+                assert queue.fsck(repair=True).is_clean
+        except StorageError as error:
+            given_up.set()
+            return str(error), error.outcome
+
+    def reopen():
+        while not given_up.is_set():
+            queue.reopen()
+
+    with Queue.open(path, QUICK) as queue:
+        for number in range(10):
+            queue.enqueue_many(ACME, [JobSpec("x", idempotency_key=f"{number} {i}") for i in range(1000)])
+        (text, outcome), _ = together(check, reopen)
+        assert "began anew 8 times, because the store was opened again" in text
+        assert outcome == "none"
+        assert queue.fsck() == FsckReport(10_000, {}, {})
 
 
 def test_a_check_beside_workers_sees_one_moment_and_repairs_harm_nobody(path, together):

@@ -1,4 +1,4 @@
-"""One owner: a second opener is refused, whatever else happens to the files of the directory."""
+"""One owner: a second opener is refused, whatever else happens to the files; a closed queue holds nothing."""
 
 from __future__ import annotations
 
@@ -136,3 +136,21 @@ def test_a_refused_opener_is_let_in_once_the_owner_has_closed(path):
         with Queue.open(path, QUICK), pytest.raises(StoreLocked):
             Queue.open(path, QUICK)
     Queue.open(path, QUICK).close()
+
+
+@pytest.mark.parametrize("durability", ["sync", "group", "os"])
+def test_a_closed_queue_holds_no_descriptor(ended, durability):
+    program = """
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+before = descriptors()
+queue = Queue.open(PATH, QueueConfig(durability=sys.argv[2], memtable_bytes=65536))
+for n in range(20):
+    queue.enqueue(ACME, "x", bytes(100_000))
+queue.reopen()
+queue.enqueue(ACME, "x")
+assert descriptors() > before
+queue.close()
+assert descriptors() == before
+"""
+    ended(program, durability)

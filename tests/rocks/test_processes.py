@@ -89,6 +89,33 @@ sleeper.communicate()
     ended(program)
 
 
+def test_processes_that_make_one_directory_at_once_are_owners_or_told_that_it_is_locked(ended, quick_path):
+    program = """
+import telha_queue.engines.rocks
+for n in range(10):
+    wait, start = os.pipe()
+    children = []
+    for _ in range(4):
+        children.append(os.fork())
+        if children[-1] == 0:
+            code = 1
+            os.close(start)
+            os.read(wait, 1)
+            try:
+                Queue.open(f"{PATH}-{n}", QUICK).close()
+                code = 0
+            except StoreLocked:
+                code = 8
+            finally:
+                os._exit(code)
+    os.close(start)  # all at once
+    os.close(wait)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    assert 0 in codes and set(codes) <= {0, 8}, codes
+"""
+    ended(program, where=quick_path / "queue")
+
+
 def test_multiprocessing_spawn_works_while_a_queue_is_open(ended, path):
     program = """
 import multiprocessing, operator

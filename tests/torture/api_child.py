@@ -10,19 +10,22 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.torture.protocol import Result
 
 ROOT = Path(__file__).resolve().parents[2]
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def environment() -> dict[str, str]:
-    """This source tree, no settings from outside, and a trace of the stack when a process dies of a signal."""
+def environment(root: Path = ROOT) -> dict[str, str]:
+    """That source tree, no settings from outside, and a trace of the stack when a process dies of a signal."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TELHA_")}
     quiet = "ignore:This process:DeprecationWarning"  # Python 3.12 and later warn of a fork beside threads
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1", "PYTHONWARNINGS": quiet}
+    return {**kept, "PYTHONPATH": str(root), "PYTHONFAULTHANDLER": "1", "PYTHONWARNINGS": quiet}
 
 
 def result_of(module: str, words: list[object], limit_secs: float) -> Result:
@@ -36,12 +39,18 @@ def result_of(module: str, words: list[object], limit_secs: float) -> Result:
     return Result(**{**told, "faults": tuple(told["faults"])})
 
 
-def program(words: list[object], limit_secs: float) -> tuple[int | None, str, str]:
-    """Run Python; its exit code, None when its time was over, and what it wrote. Ends all that it has started."""
+def program(
+    words: list[object], limit_secs: float, *, root: Path = ROOT, more: Mapping[str, str] = NOTHING
+) -> tuple[int | None, str, str]:
+    """Run Python; its exit code, None when its time was over, and what it wrote. Ends all that it has started.
+
+    `root` is the source tree to run; `more` is put into the environment.
+    """
     command = [sys.executable, *map(str, words)]
     pipe = subprocess.PIPE
+    variables = {**environment(root), **more}
     child = subprocess.Popen(
-        command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment(), start_new_session=True
+        command, cwd=root, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=variables, start_new_session=True
     )
     code: int | None = None
     try:
@@ -55,4 +64,4 @@ def program(words: list[object], limit_secs: float) -> tuple[int | None, str, st
 
 def answer(result: Result) -> None:
     """The child's last word."""
-    json.dump(result._asdict(), sys.stdout)
+    json.dump({**result._asdict(), "counted": dict(result.counted)}, sys.stdout)

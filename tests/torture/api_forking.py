@@ -138,10 +138,8 @@ def prefork_before_open(folder: Path) -> None:
 
 
 def prefork_of_one_directory(folder: Path) -> None:
-    """One of the workers owns it at a time; the others are told so at once, and it is whole afterwards."""
+    """Who makes it first, and owns it: one at a time. The others are told so at once, and it is whole afterwards."""
     import telha_queue.engines.rocks  # noqa: F401
-
-    (folder / "queue").mkdir()  # that they make it all at once is another matter
 
     pids = []
     for _ in range(4):

@@ -25,7 +25,6 @@ LIMIT_SECS = 3000
 STRETCH = 40
 """Calls between two looks at the rows."""
 MOST_JOBS = 150
-BATCHES = ("enqueue_many", "complete_many")
 CONFIG = QueueConfig(durability="os", memtable_bytes=1024 * 1024, max_attempts=3, window_jobs=16)
 REFUSALS = (InvalidArgument, JobNotFound, LeaseConflict, InvalidTransition)
 EXACT = {"kind": str, "payload": bytes, "priority": int, "created_at": int, "attempts": int, "lease_generation": int}
@@ -88,15 +87,6 @@ class Attack:
             self.counted["refused by Python itself"] += 1
             self.refused_by_verb[verb] += 1
             return set(), f"{verb} refused by Python"
-        except (SystemError, NotImplementedError) as error:
-            # Known: a batch may be any iterable, and Python's own memoryview breaks in these ways when it is gone over.
-            if verb in BATCHES and any(isinstance(word, memoryview) for word in words):
-                self.counted["memory as a batch (known)"] += 1
-            else:
-                self.faults.append(
-                    f"{verb} with {shown([*words, *more.items()])} raised {type(error).__name__}: {error}"
-                )
-            return set(), verb
         except Exception as error:  # noqa: BLE001  # exactly what must not come out
             self.faults.append(f"{verb} with {shown([*words, *more.items()])} raised {type(error).__name__}: {error}")
             return set(), verb

@@ -1,12 +1,7 @@
-"""T23, T24, T25: runs the scenes of forks and endings, each in a process of its own, and looks at what it leaves.
-
-At length it also runs the project's own tests of forks, exits and closing again and again: what they do once for every
-change depends on how threads happen to run.
-"""
+"""T23, T24, T25: runs the scenes of forks and endings, each in a process of its own, and looks at what it leaves."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +12,6 @@ from tests.torture import api_child, api_endings, api_forking
 from tests.torture.protocol import Harness, Request, Result
 
 LIMIT_SECS = 120
-SUITE_SECS = 1800
-SUITE = ("tests/rocks/test_fork.py", "tests/rocks/test_exit.py", "tests/rocks/test_close.py")
 FATAL = ("Fatal Python error", "Segmentation fault", "Assertion `")
 
 
@@ -85,19 +78,6 @@ def whole_jobs(path: Path) -> int:
         return -1
 
 
-def run_suite(request: Request) -> Result:
-    """The tests of forks, exits and closing, all over again."""
-    ended = Ended()
-    for number in range(request.wanted):
-        for file in SUITE:
-            words: list[object] = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", file]
-            code, out, told = api_child.program(words, SUITE_SECS)
-            passed = re.search(r"(\d+) passed", out)
-            ended.counted["tests passed"] += int(passed[1]) if passed else 0
-            ended.judge(f"round {number} of {file}", code, 0, told if code == 0 else out[-1500:])
-    return ended.result()._replace(cycles=request.wanted)
-
-
 FORKS = Harness(
     name="forks",
     tests="T23",
@@ -117,13 +97,4 @@ ENDINGS = Harness(
     ci=len(api_endings.SCENES),
     nightly=50 * len(api_endings.SCENES),
     run=run_endings,
-)
-SUITE_AGAIN = Harness(
-    name="suite",
-    tests="T23, T24, T25",
-    about="the project's own tests of forks, exits and closing, run again and again",
-    unit="rounds",
-    ci=0,
-    nightly=50,
-    run=run_suite,
 )

@@ -121,11 +121,6 @@ class Disk:
         """Whether a file would be there whole."""
         return path in self.synced_names and self.synced_names[path].is_synced
 
-    @property
-    def uncertain_logs(self) -> int:
-        """How many of RocksDB's logs might not be there whole."""
-        return sum(path.endswith(".log") and not self.is_certain(path) for path in self.names)
-
     def after_cut(self, tail: str, entries: str, chance: Random) -> dict[str, bytes]:
         """One thing that may be on the disk if the power went now: the bytes of each file, by path."""
         names = dict(self.synced_names)

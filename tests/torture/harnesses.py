@@ -1,4 +1,7 @@
-"""The list of all harnesses, in the order in which they run. A new one is its module and its line here."""
+"""The list of all harnesses, in the order in which they start: those that take longest go first.
+
+A new one is its module and its line here.
+"""
 
 from __future__ import annotations
 
@@ -15,37 +18,43 @@ from tests.torture import (
     kill_points,
     model_backlog,
     model_machine,
+    native,
     paths,
     power,
     race_contention,
     race_schedules,
     race_wakeups,
     scarce,
+    suite,
 )
 from tests.torture.protocol import Harness
 
 HARNESSES: tuple[Harness, ...] = (
-    kill.HARNESS,
-    kill_points.HARNESS,
-    power.HARNESS,
     io_faults.HARNESS,
+    race_contention.HARNESS,
+    model_machine.HARNESS,
+    kill.HARNESS,
+    suite.SANITIZED_SUITE,
+    native.FUZZ,
+    api_mutation.HARNESS,
+    power.HARNESS,
+    kill_points.HARNESS,
+    damage.HARNESS,
+    race_schedules.HARNESS,
+    suite.AGAIN,
     scarce.DISK,
+    suite.BACKUPS,
+    api_processes.ENDINGS,
+    api_processes.FORKS,
+    clock_soak.HARNESS,
+    model_backlog.TOMBSTONES,
+    clock_jumps.HARNESS,
+    native.RACES_HARNESS,
+    race_wakeups.HARNESS,
+    model_backlog.GATED,
     scarce.DESCRIPTORS,
     paths.HARNESS,
-    damage.HARNESS,
-    model_machine.HARNESS,
-    race_contention.HARNESS,
-    race_schedules.HARNESS,
-    race_wakeups.HARNESS,
-    clock_soak.HARNESS,
-    clock_jumps.HARNESS,
     clock_backoff.HARNESS,
-    api_mutation.HARNESS,
-    model_backlog.TOMBSTONES,
-    model_backlog.GATED,
-    api_processes.FORKS,
-    api_processes.ENDINGS,
-    api_processes.SUITE_AGAIN,
     api_format.HARNESS,
 )
 

@@ -23,12 +23,6 @@ TYPED = ("StorageError", "StorageFull", "CorruptionError", "CorruptRecord", "Inv
 """What a failing disk may be told as. InvalidPath is for a directory that cannot be looked at or made."""
 
 
-SYNCER_ABORT_IS_KNOWN = True
-"""In mode `group` the thread that syncs may meet the log in the moment between a write that fails and the note of it; a
-RocksDB with assertions then ends the process. False once the two are kept apart."""
-SYNCER_ABORT = "sync_without_flush_called_"
-
-
 def run(request: Request) -> Result:
     """Fail `request.wanted` calls, spread evenly over all calls, faults and modes."""
     share = max(1, request.wanted // len(MODES))
@@ -67,34 +61,31 @@ class _Script:
         child = children.ended("workload", [path, *self._words], self._errors, environment)
         ledger = FaultyLedger()
         ledger.take(child.lines)
-        is_known = SYNCER_ABORT_IS_KNOWN and self._mode == "group" and child.aborted and SYNCER_ABORT in child.errors
-        if not is_known:
-            self._judge(child, ledger, times)
+        failed = next((line for line in child.errors.splitlines() if line.startswith("shim:")), "not reached")
+        is_full = error == "ENOSPC" and ", read of " not in failed  # no disk says so of a read
+        self._judge(child, ledger, is_full, times)
         if path.exists():
             ledger.hold(path)
         children.remove(path)
-        failed = next((line for line in child.errors.splitlines() if line.startswith("shim:")), "not reached")
         where = f"mode {self._mode}, call {at}, {error} {'once' if times else 'for good'} ({failed})"
-        counted = Counter(error for _, error in set(ledger.errors))
-        counted["known gap: the syncing thread aborts after a failed write"] += is_known
         return Result(
             1,
             ledger.calls,
             *sort_out(ledger.wrong),
             aborts=child.aborted,
             hangs=child.hung,
-            counted=counted,
+            counted=Counter(error for _, error in set(ledger.errors)),
             faults=tuple(f"{where}: {text}" for text in ledger.wrong),
         )
 
-    def _judge(self, child: children.Ended, ledger: FaultyLedger, times: int) -> None:
+    def _judge(self, child: children.Ended, ledger: FaultyLedger, is_full: bool, times: int) -> None:
         if child.hung or child.aborted or child.code != 0:
             what = "hangs" if child.hung else f"ended with {child.code}"
             ledger.wrong.append(f"{what}: {_stack(child.errors)}")
         elif not ledger.is_done:
             ledger.wrong.append("the process ended early")
         for what, error in ledger.errors:
-            if error not in TYPED:
+            if error not in TYPED or (is_full and error == "StorageError"):
                 ledger.wrong.append(f"{what} raised {error}")
         if times and (sick := _sick_sessions(child.lines)) > 1:
             ledger.wrong.append(f"{sick} sessions failed after one fault: opening again did not heal it")

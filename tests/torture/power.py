@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tests.torture import children, trace
 from tests.torture.disk import ENTRIES, TAILS, Disk, lay_out
 from tests.torture.history import History
-from tests.torture.inspector import Inspector, Seen
+from tests.torture.inspector import Inspector
 from tests.torture.protocol import Harness, Request, Result, total
 from tests.torture.shim import Shim
 
@@ -92,8 +92,6 @@ class _Recording:
                 acknowledged += history.acknowledged_before(moment)
                 faults += [f"{self._name}, cut at {moment}, {text}" for text in wrong]
         faults += [f"{self._name}: {text}" for text in self._incomplete(disk)]
-        if str(self._queue) not in disk.synced_folders:
-            found["folder's own entry never synced"] += 1
         return Result(
             sum(chosen.values()),
             acknowledged,
@@ -135,22 +133,12 @@ class _Recording:
             wrong = [f"{seen.error}: {seen.text}"]
         else:
             wrong = [*seen.complaints, *history.judge(seen, moment, promise.kept_until(moment))]
+        if moment >= history.opened and str(self._queue) not in disk.synced_folders:
+            wrong.append("lost: the folder's own entry was not synced")
         if wrong and self._request.keep is not None:
             lay_out(files, self._queue, self._request.keep / f"{self._folder.name}-{moment}")
             shutil.copy(self._folder / "trace", self._request.keep / f"{self._folder.name}-{moment}.trace")
-        if wrong and (gap := self._known_gap(disk, history, moment, seen, wrong)):
-            found[f"known gap: {gap}"] += 1
-            return []
         return [f"tails {tail}, entries {entries}: {text}" for text in wrong[:3]]
-
-    def _known_gap(self, disk: Disk, history: History, moment: int, seen: Seen, wrong: list[str]) -> str:
-        """What is known not to hold yet, or nothing. Where a gap is closed, its lines go."""
-        if seen.error == "InvalidPath" and moment < history.opened:
-            return "telha.lock lost while the queue was made, the directory is refused"
-        is_worse = seen.error in ("died", "hung") or any("lost:" in text for text in wrong)
-        if self._mode != "sync" and disk.uncertain_logs > 1 and not is_worse:
-            return "the older of two logs lost its end, the newer did not"
-        return ""
 
     def _incomplete(self, disk: Disk) -> list[str]:
         """Files that are not as the record makes them: then the record is not to be trusted."""

@@ -52,9 +52,18 @@ class Result(NamedTuple):
     faults: tuple[str, ...] = ()
     """What was wrong, one text for each case, with what is needed to see it again. None means that it passed."""
 
+    skipped: str = ""
+    """Why nothing was done, if nothing was: neither passed nor failed."""
+
     @property
     def passed(self) -> bool:
-        return not self.faults
+        return not self.faults and not self.skipped
+
+    @property
+    def verdict(self) -> str:
+        if self.faults:
+            return f"FAILED with {len(self.faults)} faults"
+        return f"skipped: {self.skipped}" if self.skipped else "passed"
 
 
 def total(results: Iterable[Result]) -> Result:
@@ -85,6 +94,10 @@ class Harness(NamedTuple):
     """Cycles wanted at each scale. CI takes seconds, nightly minutes."""
     run: Callable[[Request], Result]
     """Does not raise for a fault that it finds: it goes on, and tells it in the result."""
+    planned: int = 0
+    """What the test plan wants of a night, where that is more than `nightly`."""
+    lowered: str = ""
+    """Why it is more."""
 
     def wanted(self, scale: str) -> int:
         return {"ci": self.ci, "nightly": self.nightly}[scale]

@@ -39,10 +39,13 @@ def run(
     keep: Path | None = None,
 ) -> Result:
     """Run a harness to its end; `wanted` overrides how many cycles."""
+    wanted = harness.wanted(scale) if wanted is None else wanted
+    if wanted == 0:
+        return Result(0, skipped=f"not at scale {scale}")
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f"telha-{harness.name}-", dir=folder or default_folder()) as own:
-        request = Request(scale, harness.wanted(scale) if wanted is None else wanted, seed, Path(own), keep)
+        request = Request(scale, wanted, seed, Path(own), keep)
         started = time.perf_counter()
         try:
             result = harness.run(request)
@@ -64,7 +67,7 @@ def told(harness: Harness, result: Result, seed: int) -> str:
         **result.counted,
     }
     line = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    verdict = "passed" if result.passed else f"FAILED with {len(result.faults)} faults, seed {seed}"
+    verdict = result.verdict + ("" if result.passed else f", seed {seed}")
     faults = "".join(f"\n    {fault}" for fault in result.faults[:MAX_FAULTS])
     return f"{harness.name} ({harness.tests}): {verdict} in {result.seconds:.0f} s: {line}{faults}"
 

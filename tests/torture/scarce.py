@@ -19,10 +19,6 @@ PAYLOADS = (100, 4096, 200 * 1024)
 MEMTABLES = (64 * 1024, 512 * 1024, 64 * 2**20)
 """With the smallest it is a flush, a compaction or the MANIFEST that meets the full disk, with the largest the log."""
 MODES = ("sync", "group", "os")
-TYPED = ("StorageFull", "StorageError")
-FULL_MAY_BE_TOLD_AS_STORAGE_ERROR = True
-"""When a flush meets the full disk, RocksDB tells the next write "incomplete", which is not recognized yet. False once
-it is."""
 
 
 def run_disk(request: Request) -> Result:
@@ -73,17 +69,12 @@ def _judged(words: list[object], place: Path, folder: Path, what: str, expected:
     ledger.take(child.lines)
     if child.hung or child.code != 0 or not ledger.is_done:
         ledger.wrong.append(f"{'hangs' if child.hung else f'ended with {child.code}'}: {child.errors[-600:]}")
-    ledger.wrong += [f"{verb} raised {error}" for verb, error in ledger.errors if error not in TYPED]
-    writes = [error for verb, error in ledger.errors if verb not in ("read", "find", "counts", "first", "poor", "rich")]
-    told_amiss = bool(writes) and writes[0] != expected
-    if told_amiss and not (writes[0] == "StorageError" and FULL_MAY_BE_TOLD_AS_STORAGE_ERROR):
-        ledger.wrong.append(f"the first write that was refused raised {writes[0]}")
+    ledger.wrong += [f"{verb} raised {error}" for verb, error in ledger.errors if error != expected]
     if ("rich", "StorageFull") in ledger.errors or not any(line.startswith("closed rich") for line in child.lines):
         ledger.wrong.append("with room again it does not open, work and close")
     if place.exists():
         ledger.hold(place)
     counted: Counter[str] = Counter(error for _, error in set(ledger.errors))
-    counted["known gap: full, told as StorageError"] += told_amiss
     counted["never refused"] += "never refused poor" in child.lines
     return Result(
         1,

@@ -1,0 +1,28 @@
+"""While a queue is made, the power may go at any call: what is left is nothing, or a directory known to be a queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.torture import children, shim, trace
+from tests.torture.disk import Disk
+
+
+def test_the_directory_and_its_lock_are_on_disk_before_the_store_makes_anything(tmp_path: Path) -> None:
+    if shim.compiler() is None:
+        pytest.skip("no C compiler")
+    queue, record = tmp_path / "root" / "queue", tmp_path / "trace"
+    queue.parent.mkdir()
+    environment = shim.Shim(tmp_path, queue.parent).environment(trace=record)
+    child = children.ended("workload", [queue, "os", 65536, "seed", 1, 0, 1], tmp_path / "errors", environment)
+    assert child.code == 0, child.errors
+    lock, disk, made = str(queue / "telha.lock"), Disk(), set()
+    for call in trace.read(record):
+        disk.carry_out(call)
+        made |= disk.names.keys()
+        if made - {lock}:
+            assert lock in disk.synced_names
+            assert str(queue) in disk.synced_folders
+    assert {Path(path).name for path in made} >= {"telha.lock", "telha.mark", "CURRENT"}
