@@ -24,12 +24,14 @@ from names cimport find_scopes, name_scope
 from outcome cimport Fault, List, Outcome, ScopeName
 from reap cimport Reaped, reap
 from record cimport Bytes
+from renew cimport last_seen_of, renew
 from results cimport counts_of, outcomes_of, record_of, records_of, refusal_of, report_of, scopes_of
 from rocksdb cimport PinnableSlice
 from row cimport Row
 from scan cimport next_by_scan
 from store cimport Store as CoreStore
 from store cimport Visit, close_all_stores, is_child, watch
+from telha_queue._keeper cimport Renewer
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 from upkeep cimport call_checkpoint, call_drop_name, call_fence, call_fsck, call_list_names, call_mark_copy
@@ -301,6 +303,13 @@ cdef class Store:
     def wait_ready(self, bytes scope, tuple kinds, uint64_t ticket, int64_t timeout_us):
         cdef bint is_main = threading.current_thread() is threading.main_thread()
         call_wait(self._c, scope, kinds, ticket, timeout_us, is_main)
+
+    def renewer(self):
+        """How a keeper of leases reaches this store."""
+        cdef Renewer renewer = Renewer.__new__(Renewer)
+        renewer.owner, renewer.core.store = self, self._c
+        renewer.core.renew, renewer.core.seen_us = renew, last_seen_of
+        return renewer
 
     def wake(self):
         with nogil:

@@ -19,6 +19,12 @@ from values cimport append_value, int_or_none, read_values, text_or_none
 cdef extern from "clocks.hpp" namespace "telha" nogil:
     void system_clocks(int64_t* wall_us, int64_t* monotonic_ns) noexcept
 
+    cdef cppclass PacedTime:
+        int64_t now_us
+        int64_t monotonic_ns
+        int64_t at(int64_t wall_us, int64_t monotonic_ns) noexcept
+        int64_t see(int64_t seen_us) noexcept
+
 cdef enum:
     MAX_WORKER_ID_BYTES = 128
     MAX_IDEMPOTENCY_KEY_BYTES = 255
@@ -37,14 +43,13 @@ cdef class GuardedClock:
     """
 
     cdef object _clock  # None: the system's
-    cdef int64_t _now_us
-    cdef int64_t _monotonic_ns
+    cdef PacedTime _c
 
     def __init__(self, clock=None, *, int64_t start_us=0):
         cdef int64_t wall_us = 0
         self._clock = clock
-        self._now_us = start_us
-        system_clocks(&wall_us, &self._monotonic_ns)
+        self._c.now_us = start_us
+        system_clocks(&wall_us, &self._c.monotonic_ns)
 
     def __call__(self):
         """The time now, in microseconds, from 0 to 2^63 - 1."""
@@ -55,21 +60,15 @@ cdef class GuardedClock:
             return self.at(wall_us, monotonic_ns)
         read_us = self._clock()
         wall_us = read_us if is_plain_int(read_us, 0, INT64_MAX) else _checks().clock_us(read_us)
-        self._now_us = max(self._now_us, wall_us)
-        return self._now_us
+        return self._c.see(wall_us)
 
     cpdef int64_t at(self, int64_t wall_us, int64_t monotonic_ns) except -1:
         """The time when the system's clocks read so; how `__call__` tells it."""
-        cdef int64_t elapsed_us = (monotonic_ns - self._monotonic_ns) // 1000
-        if elapsed_us > 0:
-            self._monotonic_ns += 1000 * elapsed_us  # what is left counts next time, however often one asks
-            wall_us = max(wall_us, self._now_us + min(elapsed_us, INT64_MAX - self._now_us))
-        self._now_us = max(self._now_us, wall_us)
-        return self._now_us
+        return self._c.at(wall_us, monotonic_ns)
 
     def advance_to(self, int64_t at_us):
         """Take a time that somebody vouches for as seen; returns the time now, which is not earlier."""
-        self._now_us = max(self._now_us, at_us)
+        self._c.see(at_us)
         return self()
 
 

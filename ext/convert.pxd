@@ -45,7 +45,7 @@ cdef inline const char* bytes_or_null(bytes data, Py_ssize_t size) except? NULL:
     return PyBytes_AS_STRING(data)
 
 
-cdef inline Command command_of(Verb verb) noexcept:
+cdef inline Command command_of(Verb verb) noexcept nogil:
     cdef Command command
     cdef Bytes nil
     nil.data = NULL

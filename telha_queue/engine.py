@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import os
     from typing import Protocol
 
+    from telha_queue._keeper import Renewer
     from telha_queue.upkeep import FsckReport, SnapshotReport
 else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
@@ -47,6 +48,8 @@ class Capabilities(NamedTuple):
     """Jobs survive the process."""
     single_owner: bool
     """One process at a time; a second opener is refused."""
+    native_keeper: bool = False
+    """It has `renewer`, by which a thread that needs no interpreter renews leases, on the system's clock."""
 
 
 class Loss(NamedTuple):
@@ -180,6 +183,9 @@ class Engine(Protocol):
         Returns at once when that has happened already, so nothing can slip in between. May return early, as it does
         when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
         """
+
+    def renewer(self) -> Renewer:
+        """How a native keeper reaches it; for engines that have one."""
 
     def wake(self) -> None:
         """Make every waiter look again: for clocks that are moved by hand."""

@@ -31,7 +31,7 @@ def new_jobs(
         raise InvalidType("jobs is a list of JobSpec, not one of them")
     jobs: list[NewJob | InvalidArgument] = []
     size_bytes = 0
-    for i, spec in enumerate(_batch("jobs", specs)):
+    for i, spec in enumerate(listed("jobs", specs)):
         try:
             if not isinstance(spec, JobSpec):
                 raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
@@ -53,7 +53,7 @@ def failures_of(failures: Failures, by_default: bool) -> tuple[list[Token], list
     """Leases and how each of them failed: at most 1,000. `by_default`: whether those may be retried that do not say."""
     held: list[Token] = []
     losses: list[Loss] = []
-    for given in _batch("failures", failures):
+    for given in listed("failures", failures):
         try:
             failure = Failure(*given, by_default) if type(given) is tuple and len(given) == 2 else given
             if not isinstance(failure, Failure) or len(failure) != len(Failure._fields):
@@ -73,7 +73,7 @@ def tokens(leases: Iterable[JobRecord | Lease]) -> list[Token]:
     if isinstance(leases, (JobRecord, Lease)):
         raise InvalidType("leases is a list of leases, not one of them")
     checked: list[Token] = []
-    for lease in _batch("leases", leases):
+    for lease in listed("leases", leases):
         try:
             checked.append(token(lease))
         except InvalidArgument as error:
@@ -95,13 +95,14 @@ def enqueue_the_good(
     return [next(records) if isinstance(job, NewJob) else job for job in jobs]
 
 
-def _batch(what: str, items: Iterable[T]) -> list[T]:
+def listed(what: str, items: Iterable[T]) -> list[T]:
+    """The items of an argument, at most 1,000 and maybe none."""
     if not isinstance(items, Iterable) or isinstance(items, (str, bytes, bytearray, memoryview)):
         raise InvalidType(f"{what} is a list or another iterable, not {type(items).__name__}")
-    listed = list(islice(items, MAX_BATCH_JOBS + 1))  # who knows whether there is an end to it
-    if len(listed) > MAX_BATCH_JOBS:
+    found = list(islice(items, MAX_BATCH_JOBS + 1))  # who knows whether there is an end to it
+    if len(found) > MAX_BATCH_JOBS:
         raise InvalidArgument(f"{what} holds more than {MAX_BATCH_JOBS} items")
-    return listed
+    return found
 
 
 def _of_item(which: str, error: InvalidArgument) -> InvalidArgument:

@@ -27,7 +27,7 @@ _OF_OTHERS = 0o077
 class RocksEngine(Store):
     """A queue in a directory, over RocksDB. The verbs are the compiled ones of `Store`."""
 
-    capabilities = Capabilities(durable=True, single_owner=True)
+    capabilities = Capabilities(durable=True, single_owner=True, native_keeper=True)
     where: str
     """Its directory."""
 

@@ -39,6 +39,7 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "ready_ticket": lambda: queue.ready_ticket(ACME),
         "wait_ready": lambda: queue.wait_ready(ACME, None, 0, 3600),
         "reap_expired": lambda: queue.reap_expired(),
+        "keeper": lambda: queue.keeper(),
         "flush": lambda: queue.flush(),
         "reopen": lambda: queue.reopen(),
         "fsck": lambda: queue.fsck(repair=True),
