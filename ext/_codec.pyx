@@ -78,8 +78,9 @@ cdef class JobRecord:
 
     @property
     def scope(self):
-        """Whose job it is."""
-        return _types().Scope(self.key[:keys.SCOPE_BYTES])
+        """Whose job it is, with its name when the store has it."""
+        cdef bytes scope = self.key[:keys.SCOPE_BYTES]
+        return _types().Scope(scope) if self._source is None else self._source.scope_of(scope)
 
     @property
     def job_id(self):
@@ -232,12 +233,9 @@ def encode_key(bytes scope not None, state, priority, created_at, bytes job_id n
     require_length("scope", scope, keys.SCOPE_BYTES)
     require_length("job_id", job_id, keys.JOB_ID_BYTES)
     keys.encode_key(
-        key,
-        PyBytes_AS_STRING(scope),
-        <uint8_t>uint_of("state", state, keys.DEAD),
-        <uint8_t>uint_of("priority", priority, 255),
-        uint_of("created_at", created_at, INT64_MAX),
-        PyBytes_AS_STRING(job_id),
+        key, PyBytes_AS_STRING(scope),
+        <uint8_t>uint_of("state", state, keys.DEAD), <uint8_t>uint_of("priority", priority, 255),
+        uint_of("created_at", created_at, INT64_MAX), PyBytes_AS_STRING(job_id),
     )
     return PyBytes_FromStringAndSize(key, keys.KEY_BYTES)
 

@@ -23,7 +23,7 @@ from telha_queue.engines.sorted_rows import SortedRows
 from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
-from telha_queue.scope import SCOPE_BYTES, Scope
+from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
 from telha_queue.transitions import MAX_TIME_US, Command, Refusal, Verb, policy_for, step
 
 ASIDE_BYTES = 4096
@@ -144,7 +144,7 @@ class MemoryEngine(Diskless):
                     continue
                 self._move(key, moved, now_us)
                 if moved.state == JobState.DEAD:
-                    dead.append(_dead_job(key[:SCOPE_BYTES], held, moved))
+                    dead.append(_dead_job(self.scope_of(key[:SCOPE_BYTES]), held, moved))
                 else:
                     reclaimed += 1
         return ReapReport(reclaimed, len(dead), tuple(dead))
@@ -224,7 +224,7 @@ class MemoryEngine(Diskless):
             self._names.clear()
             self._by_idempotency.clear()
 
-    # Below, but for the first two: called with the lock held.
+    # Below, but for the first three: called with the lock held.
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with self._changed:
@@ -235,6 +235,10 @@ class MemoryEngine(Diskless):
         """Read a payload that is kept aside."""
         with self._locked():
             return self._payloads[job_id]
+
+    def scope_of(self, scope: bytes) -> Scope:
+        """The scope of a record, with its name."""
+        return scope_as_stored(scope, self._names.get(scope))
 
     def _require_open(self) -> None:
         if not self._is_open:
@@ -328,11 +332,9 @@ class MemoryEngine(Diskless):
 
 
 def _wanted(kind: str, kinds: Kinds) -> bool:
-    if kinds is None:
-        return True
-    return any(kind == text if is_exact else kind.startswith(text) for text, is_exact in kinds)
+    return kinds is None or any(kind == text if is_exact else kind.startswith(text) for text, is_exact in kinds)
 
 
-def _dead_job(scope: bytes, held: RecordFields, moved: RecordFields) -> DeadJob:
+def _dead_job(scope: Scope, held: RecordFields, moved: RecordFields) -> DeadJob:
     told = moved.kind, moved.attempts, held.worker_id or "", moved.dead_reason or ""
-    return DeadJob(Scope(scope), UUID(bytes=moved.job_id), *told)
+    return DeadJob(scope, UUID(bytes=moved.job_id), *told)

@@ -27,6 +27,7 @@ class Source:
 
     def __init__(self, load_payload):
         self.load_payload = load_payload
+        self.scope_of = Scope
 
 
 def record_of(fields: RecordFields, load_payload=None) -> JobRecord:
