@@ -51,13 +51,17 @@ def top(every_secs: float, once: bool, as_json: bool, address: str) -> None:
 
 def status_at(address: str) -> dict[str, Any]:
     """What the worker at that address says of itself. Ends the command if none answers."""
-    connection = _UnixConnection(address[5:]) if address.startswith("unix:") else None
+    where = address.removeprefix("unix:")
+    connection = (
+        http.client.HTTPConnection(where, timeout=_TIMEOUT_SECS) if where == address else _UnixConnection(where)
+    )
     try:
-        asked = connection or http.client.HTTPConnection(address, timeout=_TIMEOUT_SECS)
-        asked.request("GET", "/status")
-        answer: dict[str, Any] = json.loads(asked.getresponse().read())
+        connection.request("GET", "/status")
+        answer: dict[str, Any] = json.loads(connection.getresponse().read())
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise OneLine(f"no worker answers at {address}: {error}", NO_QUEUE) from None
+    finally:
+        connection.close()
     return answer
 
 

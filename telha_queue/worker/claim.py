@@ -33,7 +33,7 @@ class Claim:
         self.share = share
         self.leased_ns = now_ns
         """Monotonic, as all `_ns` here."""
-        self.wait_us = now_us - record.created_at if record.attempts == 0 else -1
+        self.wait_us = max(now_us - record.created_at, 0) if record.attempts == 0 else -1
         """How long it waited for its first lease; -1 for another."""
         self.started_ns = 0
         self.decided = False

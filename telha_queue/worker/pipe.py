@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from telha_queue.errors import ConfigError
 from telha_queue.job import JobRecord
+from telha_queue.scope import Scope
 from telha_queue.worker.verdict import Done, Failed, GivenBack, Outcome
 
 if TYPE_CHECKING:
@@ -21,31 +22,37 @@ JOB, REPLY, LOST = b"j", b"r", b"l"
 CHECKPOINT, STATS, PROGRESS = b"c", b"s", b"p"
 DONE, FAILED, GIVEN_BACK = b"d", b"f", b"g"
 
-_SIZES = struct.Struct(">II")
+_SIZES = struct.Struct(">III")
 
 
-class _Payload:
-    """Where a record finds its payload that is stored in a row of its own."""
+class _Source:
+    """Where a record finds what it does not hold: here it came along."""
 
-    def __init__(self, payload: bytes) -> None:
+    def __init__(self, payload: bytes, scope_name: str | None) -> None:
         self._payload = payload
+        self._scope_name = scope_name
 
     def load_payload(self, job_id: bytes) -> bytes:
         return self._payload
 
+    def scope_of(self, scope: bytes) -> Scope:
+        return Scope(scope, self._scope_name)
+
 
 def job_message(record: JobRecord) -> bytes:
-    """A job on its way to a process."""
-    key, value = record.key, record.value
-    return b"".join((JOB, _SIZES.pack(len(key), len(value)), key, value, record.payload))
+    """A job on its way to a process: how long key, value and the scope's name are, then these, then the payload."""
+    key, value, name = record.key, record.value, (record.scope.name or "").encode()
+    return b"".join((JOB, _SIZES.pack(len(key), len(value), len(name)), key, value, name, record.payload))
 
 
 def record_of(body: bytes) -> JobRecord:
     """The job in a message, without its letter."""
-    key_bytes, value_bytes = _SIZES.unpack_from(body)
-    value_at = _SIZES.size + key_bytes
-    payload_at = value_at + value_bytes
-    return JobRecord(body[_SIZES.size : value_at], body[value_at:payload_at], _Payload(body[payload_at:]))
+    parts, at = [], _SIZES.size
+    for size_bytes in _SIZES.unpack_from(body):
+        parts.append(body[at : at + size_bytes])
+        at += size_bytes
+    key, value, name = parts
+    return JobRecord(key, value, _Source(body[at:], name.decode() or None))
 
 
 def outcome_message(outcome: Outcome) -> bytes:

@@ -118,7 +118,7 @@ class ErrorRules:
                 return False
             if kind in self.transient:
                 return True
-        text = str(error).lower()
+        text = _message(error).lower()
         return self.unknown == "retry" or any(part in text for part in self.transient_texts)
 
 
@@ -135,10 +135,7 @@ def outcome_of(error: BaseException, rules: ErrorRules) -> Outcome:
 
 def described(error: BaseException) -> str:
     """The error in a line, then the end of its traceback, as much as is kept."""
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001  # whatever its __str__ raises, the attempt failed by `error`
-        message = "(its text cannot be shown)"
+    message = _message(error)
     name = type(error).__qualname__
     first = f"{name}: {message}" if message else name
     first = first[:_FIRST_LINE_CHARACTERS]
@@ -147,3 +144,10 @@ def described(error: BaseException) -> str:
     frames = "".join(traceback.format_tb(error.__traceback__)).rstrip()
     room = MAX_ERROR_CHARACTERS - len(first)
     return f"{first}\n{frames if len(frames) <= room else '...' + frames[3 - room :]}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # whatever its __str__ raises, the attempt failed by `error`
+        return "(its text cannot be shown)"

@@ -105,14 +105,17 @@ def test_a_handler_that_always_asks_for_a_delay_is_dead_at_its_ceiling(queue, cl
 def test_coroutines_run_side_by_side_on_one_loop(queue, work, until):
     import anyio
 
-    threads, most, at_work = set(), [0], [0]
+    threads, most, at_work, full = set(), [0], [0], []
 
     @task("fetch")
     async def fetch(job: Job) -> None:
         threads.add(threading.get_ident())
+        full[:] = full or [anyio.Event()]
         at_work[0] += 1
         most[0] = max(most[0], at_work[0])
-        await anyio.sleep(0.01)
+        if at_work[0] == 8:
+            full[0].set()
+        await full[0].wait()
         at_work[0] -= 1
 
     queue.enqueue_many(ACME, [fetch.spec() for _ in range(40)])

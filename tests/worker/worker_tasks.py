@@ -13,7 +13,7 @@ from telha_queue.worker import JSON, Job, Permanent, task
 def whereabouts(job: Job, word: str) -> None:
     job.checkpoint(b"half")
     job.progress()
-    job.stats(f"{word} {os.getpid()}")
+    job.stats(f"{word} {os.getpid()} {job.scope.name} {len(job.headers)}")
 
 
 @task("ends", process=True, codec=JSON, max_attempts=2)
