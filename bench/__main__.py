@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import backlog, contention, lifecycle, payloads, report, scale, wakeup
+from bench import backlog, contention, lifecycle, payloads, report, scale, wakeup, worker
 from bench.load import Figure, Options
 from telha_queue.engines.rocks import build_info
 
@@ -26,6 +26,7 @@ ROWS: dict[str, Callable[[Options], list[Figure]]] = {
     "heartbeats": scale.heartbeats,
     "backlog": backlog.run,
     "wakeup": wakeup.run,
+    "worker": worker.run,
 }
 
 
