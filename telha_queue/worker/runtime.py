@@ -50,8 +50,8 @@ class Worker:
 
     `concurrency` jobs run at a time, of which lanes may reserve a share; `prefetch` more are leased ahead, for jobs
     that are shorter than a write. A scope of None is all scopes. `rules` say which errors pass, `jitter` by which
-    share, at random, a backoff is made longer. `health` is where it answers for itself, see `health.py`. Raises
-    ConfigError. All methods are safe to call from any thread.
+    share, at random, a backoff is made longer. `late` is what `Queue.complete` is given. `health` is where it answers
+    for itself, see `health.py`. Raises ConfigError. All methods are safe to call from any thread.
     """
 
     def __init__(
@@ -70,9 +70,12 @@ class Worker:
         lease_ttl_secs: float | None = None,
         grace_secs: float = GRACE_SECS,
         reaper: bool = True,
+        late: str = "refuse",
         health: str | None = None,
     ) -> None:
         listed = _checked(tasks)
+        if late not in ("refuse", "accept_if_unclaimed"):
+            raise ConfigError(f"late is 'refuse' or 'accept_if_unclaimed', not {late!r}")
         if not 0 <= jitter <= 10:
             raise ConfigError(f"jitter is a share from 0 to 10 of the backoff, not {jitter!r}")
         if not 0 <= grace_secs <= 86_400:
@@ -84,7 +87,7 @@ class Worker:
         self.counters = Counters([task.kind for task in listed])
         self._roster = Roster(listed, lanes, concurrency, prefetch, processes or os.cpu_count() or 1)
         self._keeper = queue.keeper()
-        self._settler = Settler(queue, self._keeper, self._on_settled)
+        self._settler = Settler(queue, self._keeper, late, self._on_settled)
         self._watch = Watch(self._keeper, lambda claim, reason: self._crew.over(claim, reason))
         ticks = Ticks(queue, listed, scope)
         self._crew = Crew(

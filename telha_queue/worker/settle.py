@@ -47,8 +47,11 @@ Write = Callable[[Sequence[Settled]], Sequence[JobRecord | JobError]]
 class Settler:
     """A thread that writes outcomes. `put` is safe to use from many threads."""
 
-    def __init__(self, queue: Queue, keeper: LeaseKeeper, on_settled: Callable[[Sequence[Settled]], None]) -> None:
+    def __init__(
+        self, queue: Queue, keeper: LeaseKeeper, late: str, on_settled: Callable[[Sequence[Settled]], None]
+    ) -> None:
         self._queue = queue
+        self._late = late
         self._keeper = keeper
         self._on_settled = on_settled
         self._due: SimpleQueue[Settled | None] = SimpleQueue()
@@ -96,7 +99,7 @@ class Settler:
         done = [one for one in batch if isinstance(one.outcome, Done)]
         failed = [one for one in batch if isinstance(one.outcome, Failed)]
         if done:
-            self._write(done, lambda due: self._queue.complete_many([one.claim.record for one in due]))
+            self._write(done, lambda due: self._queue.complete_many([one.claim.record for one in due], late=self._late))
         if failed:
             self._write(failed, lambda due: self._queue.fail_many([_failure(one) for one in due]))
         for one in batch:

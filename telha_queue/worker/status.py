@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from telha_queue.worker.runtime import Worker
 
 MAX_SHOWN = 100
-"""Jobs at work that are listed, the oldest first."""
+"""Jobs at work that are listed, the oldest first, and scopes, those with most jobs at work first."""
 
 
 def status_of(worker: Worker, running: Sequence[Claim]) -> dict[str, Any]:
@@ -28,6 +29,7 @@ def status_of(worker: Worker, running: Sequence[Claim]) -> dict[str, Any]:
             kind: {**figures.endings, "run": _spans(figures.run), "wait": _spans(figures.wait)}
             for kind, figures in worker.counters.kinds.items()
         },
+        "scopes": dict(Counter(str(claim.record.scope) for claim in running).most_common(MAX_SHOWN)),
         "running": [_job(claim) for claim in oldest[:MAX_SHOWN]],
     }
 

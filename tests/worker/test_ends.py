@@ -203,3 +203,23 @@ def test_a_process_is_killed_at_the_deadline_of_its_job(queue, clock, work, unti
     assert queue.get(ACME, job.job_id).crashes == 0
     until(lambda: worker.load()["general"].used == 0)
     assert worker._crew.pids == []
+
+
+@pytest.mark.parametrize(("late", "state"), [("refuse", "pending"), ("accept_if_unclaimed", "completed")])
+def test_a_result_after_the_reaper_came_counts_if_it_is_asked_for(queue, clock, work, until, late, state):
+    begun, go = threading.Event(), threading.Event()
+
+    @task("x")
+    def x(job: Job) -> None:
+        begun.set()
+        go.wait(20)
+
+    job = x.enqueue(queue, ACME)
+    worker = work(x, reaper=False, late=late)
+    begun.wait(20)
+    worker._keeper.close()  # as if the machine had slept: nobody renews
+    clock.advance(secs=300)
+    assert queue.reap_expired().reclaimed == 1
+    go.set()
+    until(lambda: worker.counters.total("lost") + worker.counters.total("completed") == 1)
+    assert str(queue.get(ACME, job.job_id).state) == state
