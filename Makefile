@@ -84,7 +84,7 @@ lint: build .venv/.lint build/werror/done ## Check style, types, stubs, layers a
 	@.venv/bin/cython-lint ext
 	@.venv/bin/clang-format --dry-run -Werror $(wildcard ext/*.hpp)
 	@$(PY) -m mypy
-	@$(PY) -m mypy.stubtest telha_queue._codec telha_queue._rocks
+	@$(PY) -m mypy.stubtest telha_queue._codec telha_queue._keeper telha_queue._rocks
 	@$(PY) scripts/annotate_gate.py
 	@.venv/bin/lint-imports --no-cache
 

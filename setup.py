@@ -132,7 +132,7 @@ def extension(name: str) -> Extension:
 
 if __name__ == "__main__":
     setup(
-        ext_modules=[extension("_codec"), extension("_seam"), extension("_rocks")],
+        ext_modules=[extension("_codec"), extension("_seam"), extension("_keeper"), extension("_rocks")],
         cmdclass={"build_ext": BuildExt},
         options={"build": {"build_base": BUILD}},
     )

@@ -14,9 +14,7 @@ cimport transitions
 from arguments cimport bytes_of, error, read_command, read_policy, require_length, uint_of
 from record cimport Bytes, View, decode, is_nil, kOk, kUnsupportedVersion, matches_key
 from row cimport Row, row_of
-from backoff cimport Policy
-from transitions cimport APPLIED, Command
-from values cimport append_record, bytes_or_none, int_or_none, read_values, text_or_none
+from values cimport append_record, bytes_or_none, headers_of, int_or_none, read_values, text_or_none
 
 cdef enum:
     EVENT_FIELDS = 5
@@ -80,8 +78,9 @@ cdef class JobRecord:
 
     @property
     def scope(self):
-        """Whose job it is."""
-        return _types().Scope(self.key[:keys.SCOPE_BYTES])
+        """Whose job it is, with its name when the store has it."""
+        cdef bytes scope = self.key[:keys.SCOPE_BYTES]
+        return _types().Scope(scope) if self._source is None else self._source.scope_of(scope)
 
     @property
     def job_id(self):
@@ -187,13 +186,18 @@ cdef class JobRecord:
 
     @property
     def crashes(self):
-        """The part of `attempts` that ended without a word from the worker."""
+        """The part of `attempts` that took its process with it: the lease ran out, or `fail` said so."""
         return self.view().crashes
 
     @property
     def lease_ttl_us(self):
         """What the lease in force was taken for; a heartbeat without a ttl of its own extends by it."""
         return int_or_none(self.view().lease_ttl_us)
+
+    @property
+    def headers(self):
+        """What travels with the job, such as a trace context: read-only, str to str; empty when there is nothing."""
+        return headers_of(self.view().headers)
 
     @property
     def last_error(self):
@@ -229,12 +233,9 @@ def encode_key(bytes scope not None, state, priority, created_at, bytes job_id n
     require_length("scope", scope, keys.SCOPE_BYTES)
     require_length("job_id", job_id, keys.JOB_ID_BYTES)
     keys.encode_key(
-        key,
-        PyBytes_AS_STRING(scope),
-        <uint8_t>uint_of("state", state, keys.DEAD),
-        <uint8_t>uint_of("priority", priority, 255),
-        uint_of("created_at", created_at, INT64_MAX),
-        PyBytes_AS_STRING(job_id),
+        key, PyBytes_AS_STRING(scope),
+        <uint8_t>uint_of("state", state, keys.DEAD), <uint8_t>uint_of("priority", priority, 255),
+        uint_of("created_at", created_at, INT64_MAX), PyBytes_AS_STRING(job_id),
     )
     return PyBytes_FromStringAndSize(key, keys.KEY_BYTES)
 
@@ -319,6 +320,7 @@ def decode_record(bytes value not None):
         events_dropped=view.events_dropped,
         crashes=view.crashes,
         lease_ttl_us=int_or_none(view.lease_ttl_us),
+        headers=None if is_nil(view.headers) else read_values(view.headers, 1)[0],
         extra=read_values(view.extra, view.extra_count),
     )
 
@@ -328,22 +330,22 @@ def decode_record(bytes value not None):
 def step(bytes value not None, command, now_us, policy):
     """Apply a verb to a stored record; return the new one or the number of the Refusal. See transitions.py."""
     cdef View before
-    cdef Command c_command
-    cdef Policy c_policy = read_policy(policy)
+    cdef transitions.Command c_command
+    cdef backoff.Policy c_policy = read_policy(policy)
     cdef string after
     _load(bytes_of("value", value), &before)
     read_command(command, &c_command)
     cdef int refusal = transitions.apply(
         &before, &c_command, <int64_t>uint_of("now_us", now_us, INT64_MAX), &c_policy, &after
     )
-    if refusal != APPLIED:
+    if refusal != transitions.APPLIED:
         return refusal
     return PyBytes_FromStringAndSize(after.data(), <Py_ssize_t>after.size())
 
 
 def backoff_us(policy, attempts):
     """Delay in microseconds before attempt number `attempts` + 1."""
-    cdef Policy c_policy = read_policy(policy)
+    cdef backoff.Policy c_policy = read_policy(policy)
     return backoff.backoff_us(&c_policy, <uint32_t>uint_of("attempts", attempts, UINT32_MAX))
 
 

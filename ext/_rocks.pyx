@@ -12,7 +12,7 @@ from asks cimport call_counts, call_due, call_list, call_wait
 from browse cimport STATES
 from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
-from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_new_job, read_token, text_bytes
+from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, forked, raise_for
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
@@ -24,12 +24,14 @@ from names cimport find_scopes, name_scope
 from outcome cimport Fault, List, Outcome, ScopeName
 from reap cimport Reaped, reap
 from record cimport Bytes
+from renew cimport last_seen_of, renew
 from results cimport counts_of, outcomes_of, record_of, records_of, refusal_of, report_of, scopes_of
 from rocksdb cimport PinnableSlice
 from row cimport Row
 from scan cimport next_by_scan
 from store cimport Store as CoreStore
 from store cimport Visit, close_all_stores, is_child, watch
+from telha_queue._keeper cimport Renewer
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 from upkeep cimport call_checkpoint, call_drop_name, call_fence, call_fsck, call_list_names, call_mark_copy
@@ -160,10 +162,9 @@ cdef class Store:
         command.accept_late = accept_late
         return self._fenced(token, &command, now_us)
 
-    def fail(self, Token token not None, str error not None, bint retryable, int64_t now_us):
+    def fail(self, Token token not None, loss not None, int64_t now_us):
         cdef Command command = command_of(FAIL)
-        command.detail = text_bytes(error)
-        command.retryable = retryable
+        read_loss(loss, &command)
         return self._fenced(token, &command, now_us)
 
     def release(self, Token token not None, int64_t delay_us, int64_t now_us):
@@ -181,24 +182,23 @@ cdef class Store:
         command.accept_late = accept_late
         return self._fenced_many(tokens, None, &command, atomic, now_us)
 
-    def fail_many(self, tokens not None, list errors not None, bint retryable, bint atomic, int64_t now_us):
+    def fail_many(self, tokens not None, list losses not None, bint atomic, int64_t now_us):
         cdef Command command = command_of(FAIL)
-        command.retryable = retryable
-        return self._fenced_many(tokens, errors, &command, atomic, now_us)
+        return self._fenced_many(tokens, losses, &command, atomic, now_us)
 
-    cdef list _fenced_many(self, tokens, list details, const Command* command, bint atomic, int64_t now_us):
-        """One outcome per token. `details` has one text per token, or is None."""
+    cdef list _fenced_many(self, tokens, list losses, const Command* command, bint atomic, int64_t now_us):
+        """One outcome per token. `losses` has one per token, or is None."""
         cdef list held = list(tokens)
         cdef List[Move] moves
         cdef List[Outcome] out
         cdef size_t i
-        if details is not None and len(details) != len(held):
-            raise ValueError("one error is needed for each token")
+        if losses is not None and len(losses) != len(held):
+            raise ValueError("one loss is needed for each token")
         moves.resize(len(held))
         for i in range(moves.size()):
             moves.at(i).command = command[0]
-            if details is not None:
-                moves.at(i).command.detail = text_bytes(details[i])
+            if losses is not None:
+                read_loss(losses[i], &moves.at(i).command)
             read_token(held[i], moves.at(i))
         call_moves(self._c, moves.at(0), moves.size(), atomic, now_us, &out)
         if atomic:
@@ -303,6 +303,13 @@ cdef class Store:
     def wait_ready(self, bytes scope, tuple kinds, uint64_t ticket, int64_t timeout_us):
         cdef bint is_main = threading.current_thread() is threading.main_thread()
         call_wait(self._c, scope, kinds, ticket, timeout_us, is_main)
+
+    def renewer(self):
+        """How a keeper of leases reaches this store."""
+        cdef Renewer renewer = Renewer.__new__(Renewer)
+        renewer.owner, renewer.core.store = self, self._c
+        renewer.core.renew, renewer.core.seen_us = renew, last_seen_of
+        return renewer
 
     def wake(self):
         with nogil:

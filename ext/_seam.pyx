@@ -7,22 +7,29 @@ what is right, says what is wrong, and turns subclasses into what they are taken
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, UINT32_MAX, int64_t, uint64_t
+from libcpp.string cimport string
 
-from arguments cimport utf8_of
+from arguments cimport bytes_of, utf8_of
 from keys cimport JOB_ID_BYTES, LEASED, SCOPE_BYTES, key_state
 from plain cimport is_plain_bytes, is_plain_int, is_plain_text
 from record cimport kMaxKindBytes, read_holder
 from telha_queue._codec cimport JobRecord
-from values cimport int_or_none, text_or_none
+from values cimport append_value, int_or_none, read_values, text_or_none
 
 cdef extern from "clocks.hpp" namespace "telha" nogil:
     void system_clocks(int64_t* wall_us, int64_t* monotonic_ns) noexcept
+
+    cdef cppclass PacedTime:
+        int64_t now_us
+        int64_t monotonic_ns
+        int64_t at(int64_t wall_us, int64_t monotonic_ns) noexcept
+        int64_t see(int64_t seen_us) noexcept
 
 cdef enum:
     MAX_WORKER_ID_BYTES = 128
     MAX_IDEMPOTENCY_KEY_BYTES = 255
     MAX_BATCH_JOBS = 1000
-    SPEC_FIELDS = 7
+    SPEC_FIELDS = 8
     MAX_BATCH_BYTES = 16 << 20
 
 
@@ -36,14 +43,13 @@ cdef class GuardedClock:
     """
 
     cdef object _clock  # None: the system's
-    cdef int64_t _now_us
-    cdef int64_t _monotonic_ns
+    cdef PacedTime _c
 
     def __init__(self, clock=None, *, int64_t start_us=0):
         cdef int64_t wall_us = 0
         self._clock = clock
-        self._now_us = start_us
-        system_clocks(&wall_us, &self._monotonic_ns)
+        self._c.now_us = start_us
+        system_clocks(&wall_us, &self._c.monotonic_ns)
 
     def __call__(self):
         """The time now, in microseconds, from 0 to 2^63 - 1."""
@@ -54,21 +60,15 @@ cdef class GuardedClock:
             return self.at(wall_us, monotonic_ns)
         read_us = self._clock()
         wall_us = read_us if is_plain_int(read_us, 0, INT64_MAX) else _checks().clock_us(read_us)
-        self._now_us = max(self._now_us, wall_us)
-        return self._now_us
+        return self._c.see(wall_us)
 
     cpdef int64_t at(self, int64_t wall_us, int64_t monotonic_ns) except -1:
         """The time when the system's clocks read so; how `__call__` tells it."""
-        cdef int64_t elapsed_us = (monotonic_ns - self._monotonic_ns) // 1000
-        if elapsed_us > 0:
-            self._monotonic_ns += 1000 * elapsed_us  # what is left counts next time, however often one asks
-            wall_us = max(wall_us, self._now_us + min(elapsed_us, INT64_MAX - self._now_us))
-        self._now_us = max(self._now_us, wall_us)
-        return self._now_us
+        return self._c.at(wall_us, monotonic_ns)
 
     def advance_to(self, int64_t at_us):
         """Take a time that somebody vouches for as seen; returns the time now, which is not earlier."""
-        self._now_us = max(self._now_us, at_us)
+        self._c.see(at_us)
         return self()
 
 
@@ -78,7 +78,8 @@ cdef class NewJob:
     """One job to be stored: `JobSpec` with its defaults filled and its arguments checked."""
 
     def __init__(self, str kind not None, bytes payload not None, uint8_t priority, not_before, str idempotency_key,
-                 max_attempts):
+                 max_attempts, tuple headers=None):
+        cdef string value
         if self.kind is not None:
             raise TypeError("a job is made once")
         self.kind = kind
@@ -87,6 +88,9 @@ cdef class NewJob:
         self.not_before_us = -1 if not_before is None else not_before
         self.idempotency_key = idempotency_key
         self.attempts_ceiling = -1 if max_attempts is None else max_attempts
+        if headers is not None:
+            append_value(&value, headers, 1)
+            self.headers_value = PyBytes_FromStringAndSize(value.data(), <Py_ssize_t>value.size())
 
     @property
     def not_before(self):
@@ -97,6 +101,11 @@ cdef class NewJob:
     def max_attempts(self):
         """Its own ceiling, or None."""
         return int_or_none(self.attempts_ceiling)
+
+    @property
+    def headers(self):
+        """Names and values of what travels with it, in turn, or None."""
+        return None if self.headers_value is None else read_values(bytes_of("headers", self.headers_value), 1)[0]
 
 
 @cython.final
@@ -149,15 +158,17 @@ def worker(worker_id):
 
 
 def new_job(
-    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, int64_t max_payload_bytes, now_us
+    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers,
+    int64_t max_payload_bytes, now_us
 ):
     job = _plain_job(
-        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, max_payload_bytes
+        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, max_payload_bytes
     )
     if job is not None:
         return job
     return _checks().new_job(
-        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, max_payload_bytes, now_us
+        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, max_payload_bytes,
+        now_us
     )
 
 
@@ -171,7 +182,9 @@ def new_jobs(specs, int64_t max_payload_bytes, now_us, bint atomic):
             if type(item) is not _loaded_spec() or len(<tuple>item) != SPEC_FIELDS:
                 break
             spec = <tuple>item
-            job = _plain_job(spec[0], spec[1], spec[2], spec[3], spec[4], spec[5], spec[6], max_payload_bytes)
+            job = _plain_job(
+                spec[0], spec[1], spec[2], spec[3], spec[4], spec[5], spec[6], spec[7], max_payload_bytes
+            )
             if job is None:
                 break
             left_bytes -= PyBytes_GET_SIZE((<NewJob>job).payload)
@@ -202,13 +215,14 @@ def tokens(leases):
 # What the above are made of.
 
 cdef NewJob _plain_job(
-    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, int64_t max_payload_bytes
+    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, int64_t max_payload_bytes
 ):
     """The job, or None for arguments that have to be looked at more closely."""
     cdef NewJob job
     if (
         not_before is not None
         or delay_secs is not None
+        or headers is not None
         or not is_plain_text(kind, kMaxKindBytes)
         or not is_plain_bytes(payload, max_payload_bytes)
         or not is_plain_int(priority, 0, 255)

@@ -7,7 +7,7 @@ from libc.stdint cimport INT64_MAX, UINT64_MAX, int64_t, uint64_t
 
 from record cimport Bytes
 from backoff cimport Policy
-from transitions cimport RESTORE, Command, Verb
+from transitions cimport CAUSE_CRASH, RESTORE, Cause, Command, Verb
 
 
 cdef inline uint64_t uint_of(str name, value, uint64_t limit) except? 0:
@@ -64,7 +64,8 @@ cdef inline int read_command(command, Command* out) except -1:
     out.continuation = bytes_of("continuation", command.continuation)
     out.retryable = bool(command.retryable)
     out.accept_late = bool(command.accept_late)
-    out.delay_us = time_of("delay_us", command.delay_us)
+    out.delay_us = -1 if command.delay_us is None else time_of("delay_us", command.delay_us)
+    out.cause = <Cause><int>uint_of("cause", command.cause, CAUSE_CRASH)
     return 0
 
 
@@ -76,6 +77,7 @@ cdef inline Policy read_policy(policy) except *:
     out.backoff_base_secs = uint_of("backoff_base_secs", policy.backoff_base_secs, UINT64_MAX)
     out.backoff_factor = uint_of("backoff_factor", policy.backoff_factor, UINT64_MAX)
     out.backoff_cap_secs = uint_of("backoff_cap_secs", policy.backoff_cap_secs, UINT64_MAX)
+    out.max_crashes = uint_of("max_crashes", policy.max_crashes, UINT64_MAX)
     out.generation_floor = uint_of("generation_floor", policy.generation_floor, UINT64_MAX)
     return out
 

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint32_t, uint64_t
 
+from record cimport View
+
 cdef extern from *:
     # Multiplies; true when the product does not fit. A division to guard it would have to be guarded itself.
     bint overflows "__builtin_mul_overflow"(uint64_t, uint64_t, uint64_t* product) noexcept nogil
@@ -12,6 +14,7 @@ cdef struct Policy:
     uint64_t backoff_base_secs
     uint64_t backoff_factor
     uint64_t backoff_cap_secs
+    uint64_t max_crashes
     uint64_t generation_floor
 
 
@@ -31,6 +34,24 @@ cdef inline int64_t backoff_us(const Policy* policy, uint32_t attempts) noexcept
     if overflows(secs, 1_000_000, &secs) or secs > <uint64_t>INT64_MAX:
         return INT64_MAX
     return <int64_t>secs
+
+
+cdef inline const char* reason_to_die(const View* job, bint has_crashed, const Policy* policy) noexcept nogil:
+    """Why a job that has just lost an attempt gets no other one; NULL when it does."""
+    cdef uint64_t ceiling = policy.max_attempts if job.max_attempts < 0 else <uint64_t>job.max_attempts
+    if has_crashed and policy.max_crashes > 0 and job.crashes >= policy.max_crashes:
+        return b"poison"
+    if job.attempts < ceiling:
+        return NULL
+    # Poison: not one attempt ever reported back, so the job itself is the likely killer of its workers.
+    return b"poison" if has_crashed and job.crashes >= job.attempts else b"attempts"
+
+
+cdef inline void lose_attempt(View* job, bint has_crashed) noexcept nogil:
+    """Count a lost attempt, and its crash."""
+    job.attempts = one_more(job.attempts)
+    if has_crashed:
+        job.crashes = one_more(job.crashes)
 
 
 cdef inline int64_t later_us(int64_t at_us, int64_t span_us) noexcept nogil:

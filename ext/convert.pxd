@@ -13,7 +13,7 @@ from record cimport Bytes
 from scan cimport Wanted
 from store cimport Durability, Settings
 from telha_queue._seam cimport NewJob, Token
-from transitions cimport Command, Verb
+from transitions cimport CAUSE_ERROR, Cause, Command, Verb
 
 cdef extern from *:
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
@@ -45,7 +45,7 @@ cdef inline const char* bytes_or_null(bytes data, Py_ssize_t size) except? NULL:
     return PyBytes_AS_STRING(data)
 
 
-cdef inline Command command_of(Verb verb) noexcept:
+cdef inline Command command_of(Verb verb) noexcept nogil:
     cdef Command command
     cdef Bytes nil
     nil.data = NULL
@@ -53,7 +53,9 @@ cdef inline Command command_of(Verb verb) noexcept:
     command.verb = verb
     command.worker_id = command.detail = command.continuation = nil
     command.lease_generation = 0
-    command.ttl_us = command.delay_us = 0
+    command.ttl_us = 0
+    command.delay_us = -1
+    command.cause = CAUSE_ERROR
     command.retryable = True
     command.accept_late = False
     return command
@@ -72,6 +74,16 @@ cdef inline int read_token(Token token, Move* move) except -1:
     return 0
 
 
+cdef inline int read_loss(loss, Command* command) except -1:
+    """Read a telha_queue.engine.Loss."""
+    detail, retryable, delay_us, cause = loss
+    command.detail = text_bytes(detail)
+    command.retryable = retryable
+    command.delay_us = -1 if delay_us is None else delay_us
+    command.cause = <Cause><int>cause
+    return 0
+
+
 cdef inline int read_new_job(NewJob job, CoreJob* out) except -1:
     if job is None or job.kind is None:
         raise TypeError("a job is a telha_queue.engine.NewJob")
@@ -83,6 +95,10 @@ cdef inline int read_new_job(NewJob job, CoreJob* out) except -1:
     out.idempotency_key.size = 0
     if job.idempotency_key is not None:
         out.idempotency_key = text_bytes(job.idempotency_key)
+    out.headers.data = NULL
+    out.headers.size = 0
+    if job.headers_value is not None:
+        out.headers = bytes_of(job.headers_value)
     out.max_attempts = job.attempts_ceiling
     return 0
 
@@ -120,6 +136,7 @@ cdef inline int read_config(bytes path, config, Settings* out) except -1:
     out.block_cache_bytes = config.block_cache_bytes
     out.window_jobs = config.window_jobs
     out.max_attempts = config.max_attempts
+    out.max_crashes = config.max_crashes
     out.lease_grace_us = round(config.lease_grace_secs * 1_000_000)
     out.backoff_base_secs = config.backoff_base_secs
     out.backoff_factor = config.backoff_factor

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -49,7 +48,7 @@ class Database {
     if (!status.ok() && !(recovers && status.IsCorruption())) return status;
     const Mark mark = durable_.marked();
     Guard guard = Guard::look(settings.path, mark);
-    if (guard.error != 0) return rocksdb::Status::IOError(std::strerror(guard.error));
+    if (guard.error != 0) return Durable::status_of(guard.error, settings.path);
     if (!status.ok()) guard.damage.push_back(status.ToString());
     if (!guard.damage.empty() && !recovers) return rocksdb::Status::Corruption(guard.text());
     if (guard.is_stale) durable_.clear();

@@ -32,9 +32,10 @@ cdef enum:
 cdef struct NewJob:
     Bytes kind
     Bytes payload
-    Bytes idempotency_key  # nil for none
+    Bytes idempotency_key  # nil for none, and below
+    Bytes headers
     uint8_t priority
-    int64_t not_before  # -1 for none, and below
+    int64_t not_before  # -1 for none, here and below
     int64_t max_attempts
 
 
@@ -184,6 +185,7 @@ cdef inline void _add_new(
     record.not_before = job.not_before
     record.idempotency_key = job.idempotency_key
     record.max_attempts = job.max_attempts
+    record.headers = job.headers
     enqueued.at = now_us
     enqueued.transition = text(b"enqueued")
     outcome.row = encode_row(key, record, &enqueued)

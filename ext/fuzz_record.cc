@@ -53,7 +53,7 @@ void require_same_job(const View& left, const View& right) {
   require(left.lease_generation == right.lease_generation && left.payload_bytes == right.payload_bytes);
   require(left.lease_deadline == right.lease_deadline && left.not_before == right.not_before);
   require(left.max_attempts == right.max_attempts && left.extra_count == right.extra_count);
-  require(left.lease_ttl_us == right.lease_ttl_us);
+  require(left.lease_ttl_us == right.lease_ttl_us && equal(left.headers, right.headers));
 }
 
 void require_survives(const View& view, const NewEvent* appended) {

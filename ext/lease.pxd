@@ -254,10 +254,12 @@ cdef inline Fault due_after(Store* store, const char* scope, Wanted wanted, int6
         return fault
     lock = Lock(store.mutex)
     window = store.windows.find(scope, wanted.kinds[0])
-    while fault.ok() and not window.is_complete():
-        if window.first(wanted.now_us) != NULL:
+    while fault.ok():
+        if window.first(wanted.now_us) != NULL:  # others may have seen gates open since this caller looked
             due_us[0] = wanted.now_us
             return fault
+        if window.is_complete():
+            break
         fault = fill_window(store, window, wanted.now_us)
         lock.unlock()
         lock.lock()

@@ -69,6 +69,13 @@ class Reader {
 
   bool optional_uint(int64_t* out, uint64_t max) noexcept { return take_nil(out) || uint(out, max); }
 
+  // Takes a nil, if that is next.
+  bool nil() noexcept {
+    if (at_ == end_ || *at_ != 0xC0) return false;
+    ++at_;
+    return true;
+  }
+
   bool array(uint32_t* count) noexcept {
     if (at_ != end_ && (*at_ & 0xF0) == 0x90) {
       *count = *at_++ & 0x0F;
@@ -108,18 +115,12 @@ class Reader {
  private:
   bool take_nil(int64_t* out) noexcept {
     *out = -1;
-    return take_nil();
+    return nil();
   }
 
   bool take_nil(Bytes* out) noexcept {
     *out = {};
-    return take_nil();
-  }
-
-  bool take_nil() noexcept {
-    if (at_ == end_ || *at_ != 0xC0) return false;
-    ++at_;
-    return true;
+    return nil();
   }
 
   bool span(Type type, Bytes* out) noexcept {

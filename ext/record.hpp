@@ -15,7 +15,7 @@ namespace telha::record {
 
 constexpr char kVersion = 1;
 constexpr uint32_t kRequiredFields = 15;
-constexpr uint32_t kKnownFields = 21;
+constexpr uint32_t kKnownFields = 22;
 constexpr size_t kJobIdBytes = 16;
 constexpr size_t kMaxKindBytes = 128;
 constexpr uint64_t kMaxState = 4;
@@ -35,7 +35,8 @@ struct View : Trail {
   Bytes continuation;
   Bytes dead_reason;
   Bytes reaped_worker_id;
-  Bytes extra;  // the bytes of a newer writer's fields
+  Bytes headers;  // the bytes of the array of names and values; nil: none
+  Bytes extra;    // the bytes of a newer writer's fields
   uint64_t created_at = 0;
   uint64_t lease_generation = 0;
   uint64_t payload_bytes = 0;
@@ -50,6 +51,20 @@ struct View : Trail {
   uint8_t priority = 0;
   uint8_t state = 0;
 };
+
+// Names and values in turn, kept as they are stored.
+inline bool read_headers(Reader& in, Bytes* out) noexcept {
+  const char* const start = in.at();
+  uint32_t count = 0;
+  Bytes passed;
+  if (in.nil()) return true;
+  if (!in.array(&count) || count % 2 != 0) return false;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!in.text(&passed)) return false;
+  }
+  *out = in.since(start);
+  return true;
+}
 
 // Returns null, or which field is not as docs/format.md has it.
 inline const char* read_fields(Reader& in, View* out) noexcept {
@@ -74,7 +89,7 @@ inline const char* read_fields(Reader& in, View* out) noexcept {
   if (!in.optional_binary(&out->continuation)) return "continuation";
   if (!read_trail(in, out)) return "events";
   out->payload_bytes = out->events_dropped = out->crashes = out->extra_count = 0;
-  out->dead_reason = out->reaped_worker_id = {};
+  out->dead_reason = out->reaped_worker_id = out->headers = {};
   out->lease_ttl_us = -1;
   if (count > 15 && !in.uint(&out->payload_bytes, UINT64_MAX)) return "payload_bytes";
   if (count > 16 && !in.optional_text(&out->dead_reason)) return "dead_reason";
@@ -82,6 +97,7 @@ inline const char* read_fields(Reader& in, View* out) noexcept {
   if (count > 18 && !in.uint(&out->events_dropped, UINT64_MAX)) return "events_dropped";
   if (count > 19 && !in.uint(&out->crashes, UINT32_MAX)) return "crashes";
   if (count > 20 && !in.optional_uint(&out->lease_ttl_us, kMaxTime)) return "lease_ttl_us";
+  if (count > 21 && !read_headers(in, &out->headers)) return "headers";
   const char* const extra = in.at();
   for (uint32_t i = kKnownFields; i < count; ++i) {
     if (!in.skip(1)) return "a later field";
@@ -148,7 +164,7 @@ inline void write_head(Writer& out, const View& view) noexcept {
 inline size_t encoded_room(const View& view, const NewEvent* appended) noexcept {
   const size_t head_bytes = is_nil(view.head) ? view.job_id.size + view.kind.size + view.payload.size : view.head.size;
   return head_bytes + view.worker_id.size + view.idempotency_key.size + view.continuation.size + view.dead_reason.size +
-         view.reaped_worker_id.size + view.extra.size + trail_room(view, appended) +
+         view.reaped_worker_id.size + view.headers.size + view.extra.size + trail_room(view, appended) +
          msgpack::kMaxHeaderBytes * (2 + kKnownFields);
 }
 
@@ -180,6 +196,7 @@ inline size_t encode(const View& view, const NewEvent* appended, char* out) noex
   to.uint(view.events_dropped + std::min(dropped, UINT64_MAX - view.events_dropped));
   to.uint(view.crashes);
   to.optional_uint(view.lease_ttl_us);
+  is_nil(view.headers) ? to.nil() : to.raw(view.headers);
   to.raw(view.extra);
   return static_cast<size_t>(to.at() - out);
 }

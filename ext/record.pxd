@@ -38,6 +38,7 @@ cdef extern from "record.hpp" namespace "telha::record" nogil:
         Bytes last_event
         Bytes dead_reason
         Bytes reaped_worker_id
+        Bytes headers
         Bytes extra
         uint64_t created_at
         uint64_t lease_generation

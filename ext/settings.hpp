@@ -20,6 +20,7 @@ struct Settings {
   uint64_t block_cache_bytes = 32 << 20;
   uint64_t window_jobs = 4096;
   int64_t max_attempts = 5;
+  int64_t max_crashes = 0;
   int64_t lease_grace_us = 0;
   int64_t backoff_base_secs = 10;
   int64_t backoff_factor = 4;

@@ -21,6 +21,7 @@ cdef extern from "settings.hpp" namespace "telha" nogil:
         uint64_t block_cache_bytes
         uint64_t window_jobs
         int64_t max_attempts
+        int64_t max_crashes
         int64_t lease_grace_us
         int64_t backoff_base_secs
         int64_t backoff_factor
@@ -163,4 +164,5 @@ cdef inline void policy_for(Store* store, Bytes kind, Policy* out) noexcept nogi
     out.backoff_base_secs = <uint64_t>base_secs
     out.backoff_factor = <uint64_t>store.settings.backoff_factor
     out.backoff_cap_secs = <uint64_t>cap_secs
+    out.max_crashes = <uint64_t>store.settings.max_crashes
     out.generation_floor = store.generation_floor

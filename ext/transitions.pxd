@@ -8,7 +8,7 @@ Pure: no clock, no I/O, no key, no allocation. A function per verb; each works o
 from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
-from backoff cimport Policy, backoff_us, later_us, one_more
+from backoff cimport Policy, backoff_us, later_us, lose_attempt, reason_to_die
 from keys cimport COMPLETED, DEAD, LEASED, PENDING, State
 from record cimport Bytes, NewEvent, View, encode, nil, same, text
 
@@ -23,6 +23,11 @@ cdef enum Verb:
     REAP = 7
     RETRY = 8
     RESTORE = 9
+
+cdef enum Cause:
+    CAUSE_ERROR = 0
+    CAUSE_TIMEOUT = 1
+    CAUSE_CRASH = 2
 
 cdef enum Refusal:
     APPLIED = 0
@@ -39,7 +44,8 @@ cdef struct Command:
     Bytes continuation
     bint retryable
     bint accept_late
-    int64_t delay_us
+    int64_t delay_us  # -1: what the verb has for it, no delay after a release, backoff after fail
+    Cause cause
 
 # The event of a move. `event.detail` may point into `digits`, so a Step stays where it was filled.
 cdef struct Step:
@@ -155,37 +161,43 @@ cdef inline int _fail(
 ) noexcept nogil:
     if not _is_held(job, command):
         return LEASE_CONFLICT
-    job.attempts = one_more(job.attempts)
-    if not command.retryable:
-        return _bury(job, moved, now_us, b"not_retryable", command.detail)
-    if _is_exhausted(job, policy):
-        return _bury(job, moved, now_us, b"attempts", command.detail)
-    _back_off(job, now_us, policy)
+    cdef bint has_crashed = command.cause == CAUSE_CRASH
+    cdef const char* reason = b"not_retryable"
+    lose_attempt(job, has_crashed)
+    if command.retryable:
+        reason = reason_to_die(job, has_crashed, policy)
+    if reason != NULL and command.cause == CAUSE_TIMEOUT:
+        reason = b"timeout"
+    if reason != NULL:
+        return _bury(job, moved, now_us, reason, command.detail)
+    if command.delay_us < 0:
+        _back_off(job, now_us, policy)
+    else:
+        _gate(job, now_us, command.delay_us)
     return _log(moved, now_us, b"failed", command.detail)
 
 
 cdef inline int _release(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
     if not _is_held(job, command):
         return LEASE_CONFLICT
-    _unlease(job, PENDING)
-    job.not_before = later_us(now_us, command.delay_us) if command.delay_us != 0 else -1
+    _gate(job, now_us, command.delay_us)
     return _log(moved, now_us, b"released", nil())
 
 
 cdef inline int _reap(View* job, int64_t now_us, const Policy* policy, Step* moved) noexcept nogil:
     cdef Bytes worker_id = job.worker_id
+    cdef const char* reason
     if job.state != LEASED or job.lease_deadline < 0:
         return INVALID_TRANSITION
     if later_us(job.lease_deadline, policy.lease_grace_us) > now_us:
         return NOT_DUE
-    job.attempts = one_more(job.attempts)
-    job.crashes = one_more(job.crashes)
+    lose_attempt(job, True)
     job.reaped_worker_id = worker_id
-    if not _is_exhausted(job, policy):
+    reason = reason_to_die(job, True, policy)
+    if reason == NULL:
         _back_off(job, now_us, policy)
         return _log(moved, now_us, b"reaped", worker_id)
-    # Poison: not one attempt ever reported back, so the job itself is the likely killer of its workers.
-    _bury(job, moved, now_us, b"poison" if job.crashes >= job.attempts else b"attempts", worker_id)
+    _bury(job, moved, now_us, reason, worker_id)
     moved.event.prefix = text(b"lease of ")
     moved.event.suffix = text(b" expired")
     return APPLIED
@@ -234,6 +246,11 @@ cdef inline void _unlease(View* job, State state) noexcept nogil:
     job.continuation = nil()
 
 
+cdef inline void _gate(View* job, int64_t now_us, int64_t delay_us) noexcept nogil:
+    _unlease(job, PENDING)
+    job.not_before = later_us(now_us, delay_us) if delay_us > 0 else -1
+
+
 cdef inline void _back_off(View* job, int64_t now_us, const Policy* policy) noexcept nogil:
     _unlease(job, PENDING)
     job.not_before = later_us(now_us, backoff_us(policy, job.attempts))
@@ -245,11 +262,6 @@ cdef inline int _bury(
     _unlease(job, DEAD)
     job.dead_reason = text(reason)
     return _log(moved, now_us, b"dead", detail)
-
-
-cdef inline bint _is_exhausted(const View* job, const Policy* policy) noexcept nogil:
-    cdef uint64_t ceiling = policy.max_attempts if job.max_attempts < 0 else <uint64_t>job.max_attempts
-    return job.attempts >= ceiling
 
 
 cdef inline int _log(Step* moved, int64_t now_us, const char* transition, Bytes detail) noexcept nogil:

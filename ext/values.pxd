@@ -11,7 +11,7 @@ from record cimport Bytes, is_nil, nil
 
 cdef enum:
     EVENTS_AT = 14
-    FIELDS = 21
+    FIELDS = 22
 
 cdef extern from "msgpack_reader.hpp" namespace "telha::msgpack" nogil:
     enum:
@@ -63,6 +63,14 @@ cdef inline object text_or_none(const Bytes& span):
 
 cdef inline object int_or_none(int64_t number):
     return None if number < 0 else number
+
+
+cdef inline object headers_of(const Bytes& span):
+    """A read-only mapping of names and values that stand in turn in an array, or of none."""
+    from types import MappingProxyType
+
+    cdef tuple flat = () if is_nil(span) else read_values(span, 1)[0]
+    return MappingProxyType(dict(zip(flat[::2], flat[1::2])))
 
 
 cdef inline tuple read_values(const Bytes& span, uint64_t count):

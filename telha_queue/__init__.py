@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from telha_queue.config import QueueConfig
-from telha_queue.job import Exact, JobEvent, JobRecord, JobSpec, JobState, Lease, ReapReport
+from telha_queue.engine import Outcomes
+from telha_queue.job import Exact, Failure, JobEvent, JobRecord, JobSpec, JobState, Lease, ReapReport
 from telha_queue.queue import Queue
 from telha_queue.scope import Scope
 
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exact",
+    "Failure",
     "JobEvent",
     "JobRecord",
     "JobSpec",
     "JobState",
     "Lease",
+    "Outcomes",
     "Queue",
     "QueueConfig",
     "ReapReport",

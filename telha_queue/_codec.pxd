@@ -7,7 +7,7 @@ from row cimport Row
 cdef class JobRecord:
     cdef Row _row
     cdef View* _view  # what the row says, taken apart when a field is first read
-    cdef object _source  # has load_payload, for a payload that stands in a row of its own
+    cdef object _source  # has load_payload, for one that stands in a row of its own, and scope_of
     cdef object _payload
 
     cdef const View* view(self) except NULL

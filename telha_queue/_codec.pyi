@@ -1,5 +1,6 @@
 """The compiled codec: keys, records and transitions. `ext/_codec.pyx` says what each promises."""
 
+from collections.abc import Mapping
 from typing import Never, Protocol, final, type_check_only
 from uuid import UUID
 
@@ -9,16 +10,17 @@ from telha_queue.scope import Scope
 from telha_queue.transitions import Command, Policy
 
 @type_check_only
-class PayloadSource(Protocol):
-    """Where the payload of a record is read that stands in a row of its own."""
+class RecordSource(Protocol):
+    """Where what a record does not hold is read: a payload that stands in a row of its own, and its scope's name."""
 
     def load_payload(self, job_id: bytes) -> bytes: ...
+    def scope_of(self, scope: bytes) -> Scope: ...
 
 @final
 class JobRecord:
     """A job as it was when a verb returned it. Immutable; equal when key and stored bytes are equal."""
 
-    def __init__(self, key: bytes, value: bytes, source: PayloadSource | None = None) -> None: ...
+    def __init__(self, key: bytes, value: bytes, source: RecordSource | None = None) -> None: ...
     @property
     def key(self) -> bytes: ...
     @property
@@ -67,6 +69,8 @@ class JobRecord:
     def crashes(self) -> int: ...
     @property
     def lease_ttl_us(self) -> int | None: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
     @property
     def last_error(self) -> str | None: ...
     def __eq__(self, other: object, /) -> bool: ...

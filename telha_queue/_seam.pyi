@@ -1,6 +1,6 @@
 """The values that go through the seam, and the short way to them. `ext/_seam.pyx` says what each promises."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import final
 
 from telha_queue.errors import InvalidArgument
@@ -27,6 +27,7 @@ class NewJob:
         not_before: int | None,
         idempotency_key: str | None,
         max_attempts: int | None,
+        headers: tuple[str, ...] | None = None,
     ) -> None: ...
     @property
     def kind(self) -> str: ...
@@ -40,6 +41,8 @@ class NewJob:
     def idempotency_key(self) -> str | None: ...
     @property
     def max_attempts(self) -> int | None: ...
+    @property
+    def headers(self) -> tuple[str, ...] | None: ...
 
 @final
 class Token:
@@ -65,6 +68,7 @@ def new_job(
     delay_secs: float | None,
     idempotency_key: str | None,
     max_attempts: int | None,
+    headers: Mapping[str, str] | None,
     max_payload_bytes: int,
     now_us: int,
 ) -> NewJob: ...

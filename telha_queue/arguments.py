@@ -7,7 +7,7 @@ is plainly right need not come this far: ext/_seam.pyx has a short way for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from uuid import UUID
 
@@ -15,21 +15,24 @@ from telha_queue.clock import MAX_TIME_US, Clock
 from telha_queue.config import (
     MAX_CONTINUATION_BYTES,
     MAX_DETAIL_BYTES,
+    MAX_HEADERS,
+    MAX_HEADERS_BYTES,
     MAX_IDEMPOTENCY_KEY_BYTES,
     MAX_KIND_BYTES,
     MAX_SECS,
     MAX_WORKER_ID_BYTES,
     QueueConfig,
 )
-from telha_queue.engine import Engine, Kinds, NewJob, Token
+from telha_queue.engine import Engine, Kinds, Loss, NewJob, Token
 from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, PayloadTooLarge, shown
-from telha_queue.job import Exact, JobRecord, JobState, Lease
+from telha_queue.job import Cause, Exact, JobRecord, JobState, Lease
 from telha_queue.scope import Scope, exact_text, uuid_as_bytes
 
 MAX_GENERATION = 2**64 - 1
 MAX_ATTEMPTS = 2**32 - 1
 MAX_KINDS = 64
 LATE = {"refuse": False, "accept_if_unclaimed": True}
+CAUSES = {"error": Cause.ERROR, "timeout": Cause.TIMEOUT, "crash": Cause.CRASH}
 _MAX_US = MAX_SECS * 1_000_000
 _PRESENT_US = 10**15
 """A queue whose clock is beyond this, in 2001, runs on a real time, ..."""
@@ -199,6 +202,7 @@ def new_job(
     delay_secs: float | None,
     idempotency_key: str | None,
     max_attempts: int | None,
+    given_headers: Mapping[str, str] | None,
     max_payload_bytes: int,
     now_us: int,
 ) -> NewJob:
@@ -217,7 +221,22 @@ def new_job(
         not_before,
         None if idempotency_key is None else name("idempotency_key", idempotency_key, MAX_IDEMPOTENCY_KEY_BYTES),
         None if max_attempts is None else whole("max_attempts", max_attempts, 1, MAX_ATTEMPTS),
+        None if given_headers is None else headers(given_headers),
     )
+
+
+def headers(given: Mapping[str, str]) -> tuple[str, ...] | None:
+    """What travels with a job: names and values in turn; None when there are none."""
+    if not isinstance(given, Mapping):
+        raise InvalidType(f"headers is a mapping of str to str, not {type(given).__name__}")
+    listed = list(islice(given.items(), MAX_HEADERS + 1))
+    if len(listed) > MAX_HEADERS:
+        raise InvalidArgument(f"headers holds more than {MAX_HEADERS} items")
+    checked = {name("a header's name", key, MAX_HEADERS_BYTES): _printable(key, value) for key, value in listed}
+    size_bytes = sum(len(text.encode()) for header in checked.items() for text in header)
+    if size_bytes > MAX_HEADERS_BYTES:
+        raise InvalidArgument(f"headers are longer than {MAX_HEADERS_BYTES} bytes together: {size_bytes}")
+    return tuple(text for header in checked.items() for text in header) or None
 
 
 def token(lease: JobRecord | Lease) -> Token:
@@ -258,6 +277,15 @@ def error_text(text: str) -> str:
     return encoded.decode(errors="ignore")
 
 
+def loss(error: str, retryable: bool, delay_secs: float | None, cause: str) -> Loss:
+    """How an attempt was lost."""
+    known = CAUSES.get(exact_text(cause) or "")
+    if known is None:
+        raise InvalidArgument(f"cause is one of {', '.join(CAUSES)}, not {shown(cause)}")
+    delay_us = None if delay_secs is None else span_us("delay_secs", delay_secs)
+    return Loss(error_text(error), flag("retryable", retryable), delay_us, known)
+
+
 def state(wanted: JobState | None) -> JobState | None:
     """A state to list; None for all."""
     if wanted is not None and not isinstance(wanted, JobState):
@@ -287,6 +315,13 @@ def _gate_us(not_before: int, now_us: int) -> None:
             "or use delay_secs"
         )
     moment_us("not_before", not_before, now_us)
+
+
+def _printable(key: str, value: str) -> str:
+    text = _text("a header's value", value)
+    if not text.isprintable():
+        raise InvalidArgument(f"the header {shown(key)} holds characters that cannot be printed: {shown(text)}")
+    return text
 
 
 def _text(what: str, value: str) -> str:

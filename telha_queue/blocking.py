@@ -1,4 +1,4 @@
-"""Leasing with patience: look, and if nothing is ready, sleep until something may be.
+"""Waiting: look, and if nothing is ready, sleep until something may be. Leasing with patience is made of it.
 
 Nothing is polled. The engine ends the sleep when a job is enqueued, retried, reaped or given back; what it cannot see
 coming, a gate that opens, bounds the sleep from here.
@@ -11,6 +11,10 @@ import time
 from telha_queue.clock import Clock
 from telha_queue.engine import Engine, JobRecords, Kinds
 from telha_queue.named import NamedTuple
+
+_TICKET_BITS = 64
+_TOLD = (1 << _TICKET_BITS) - 1
+MAX_TICKET = (1 << 63 + _TICKET_BITS) - 1
 
 
 class Wanted(NamedTuple):
@@ -30,18 +34,34 @@ def lease_within(wait_us: int, wanted: Wanted, engine: Engine, now_us: Clock) ->
         return _lease_now(wanted, engine, now_us())
     give_up_ns = time.monotonic_ns() + 1000 * wait_us
     while True:
-        # Taken before the look, so that whatever becomes ready after the look ends the sleep below at once.
-        ticket = engine.ready_ticket(wanted.scope)
-        looked_us = now_us()
-        leased = _lease_now(wanted, engine, looked_us)
+        ticket = ready_ticket(wanted.scope, engine, now_us)
+        leased = _lease_now(wanted, engine, _looked_us(ticket))
         left_us = (give_up_ns - time.monotonic_ns()) // 1000
         if leased or left_us <= 0:
             return leased
-        # As of the look: a gate that has opened since is one to look at again, not one to forget.
-        due_us = engine.next_due_us(wanted.scope, wanted.kinds, looked_us)
-        if due_us is not None:
-            left_us = min(left_us, max(due_us - looked_us, 1))
-        engine.wait_ready(wanted.scope, wanted.kinds, ticket, left_us)
+        wait_ready(wanted.scope, wanted.kinds, ticket, left_us, engine, now_us)
+
+
+def ready_ticket(scope: bytes | None, engine: Engine, now_us: Clock) -> int:
+    """A number to be taken before a look: what becomes ready after it ends the sleep under it at once.
+
+    It holds the engine's ticket and, above that, the time: a gate that opens after it is one to look at again.
+    """
+    told = engine.ready_ticket(scope)
+    return now_us() << _TICKET_BITS | told & _TOLD
+
+
+def wait_ready(scope: bytes | None, kinds: Kinds, ticket: int, wait_us: int, engine: Engine, now_us: Clock) -> None:
+    """Sleep until a wanted job may have become ready since the ticket was taken, or for `wait_us`."""
+    due_us = engine.next_due_us(scope, kinds, _looked_us(ticket))
+    if due_us is not None:
+        wait_us = min(wait_us, max(due_us - now_us(), 0))
+    engine.wait_ready(scope, kinds, ticket & _TOLD, wait_us)
+    engine.ready_ticket(scope)  # raises if the sleep has ended because the engine was closed
+
+
+def _looked_us(ticket: int) -> int:
+    return ticket >> _TICKET_BITS
 
 
 def _lease_now(wanted: Wanted, engine: Engine, now_us: int) -> JobRecords:

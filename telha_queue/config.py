@@ -23,6 +23,8 @@ MAX_KIND_BYTES = 128
 MAX_WORKER_ID_BYTES = 128
 MAX_IDEMPOTENCY_KEY_BYTES = 255
 MAX_DETAIL_BYTES = 4096
+MAX_HEADERS = 16
+MAX_HEADERS_BYTES = 1024
 MAX_BATCH_JOBS = 1000
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 MAX_CONTINUATION_BYTES = 1024 * 1024
@@ -33,6 +35,7 @@ class _Settings(NamedTuple):
     lease_ttl_secs: float = 300
     lease_grace_secs: float = 0
     max_attempts: int = 5
+    max_crashes: int = 0
     reaper_interval_secs: float = 30
     backoff_base_secs: int = 10
     backoff_factor: int = 4
@@ -52,6 +55,8 @@ class QueueConfig(_Settings):
     lease_ttl_secs: how long a lease lasts without a heartbeat; more than 0.
     lease_grace_secs: how long after its deadline the reaper leaves a lease alone.
     max_attempts: attempts after which a job is dead, unless it has a ceiling of its own; 1 to 2^32 - 1.
+    max_crashes: crashes after which a job is dead as poison though it has attempts left; 0, the default, is as many as
+        it has attempts. Up to 2^32 - 1.
     reaper_interval_secs: time between two passes of the reaper; more than 0.
     backoff_base_secs: delay before the second attempt; whole seconds.
     backoff_factor: by what the delay grows from attempt to attempt; at least 1.
@@ -131,6 +136,7 @@ def _checked(config: QueueConfig) -> dict[str, Any]:
     _within(config, "lease_ttl_secs", 0.001, MAX_SECS, whole=False)
     _within(config, "lease_grace_secs", 0, MAX_SECS, whole=False)
     _within(config, "max_attempts", 1, 2**32 - 1)
+    _within(config, "max_crashes", 0, 2**32 - 1)
     _within(config, "reaper_interval_secs", 0.001, MAX_SECS, whole=False)
     _within(config, "backoff_base_secs", 0, MAX_SECS)
     _within(config, "backoff_factor", 1, 2**32 - 1)

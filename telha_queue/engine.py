@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from telha_queue._seam import NewJob, Token
 from telha_queue.errors import JobError
-from telha_queue.job import JobRecord, JobState, ReapReport, Recovered
+from telha_queue.job import Cause, JobRecord, JobState, ReapReport, Recovered
 from telha_queue.named import NamedTuple
 
 TYPE_CHECKING = False
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     import os
     from typing import Protocol
 
+    from telha_queue._keeper import Renewer
     from telha_queue.upkeep import FsckReport, SnapshotReport
 else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
 
-__all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "NewJob", "Outcomes", "ScopeNames", "Token"]
+__all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "Loss", "NewJob", "Outcomes", "ScopeNames", "Token"]
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
 Outcomes = list[JobRecord | JobError]
+"""What verbs on many jobs return."""
 ScopeNames = list[tuple[bytes, str | None]]
 
 Kinds = tuple[tuple[str, bool], ...] | None
@@ -46,6 +48,19 @@ class Capabilities(NamedTuple):
     """Jobs survive the process."""
     single_owner: bool
     """One process at a time; a second opener is refused."""
+    native_keeper: bool = False
+    """It has `renewer`, by which a thread that needs no interpreter renews leases, on the system's clock."""
+
+
+class Loss(NamedTuple):
+    """How an attempt was lost: the arguments of `Queue.fail`, checked."""
+
+    detail: str
+    """The error, for the trail."""
+    retryable: bool
+    delay_us: int | None
+    """In place of the backoff."""
+    cause: Cause
 
 
 class Engine(Protocol):
@@ -113,13 +128,11 @@ class Engine(Protocol):
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
         """Finish many in one write."""
 
-    def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
+    def fail(self, token: Token, loss: Loss, now_us: int) -> JobRecord:
         """Count an attempt; back to Pending behind a gate, or Dead when it is not retryable or out of attempts."""
 
-    def fail_many(
-        self, tokens: Sequence[Token], errors: list[str], retryable: bool, atomic: bool, now_us: int
-    ) -> Outcomes:
-        """Count an attempt of many in one write."""
+    def fail_many(self, tokens: Sequence[Token], losses: list[Loss], atomic: bool, now_us: int) -> Outcomes:
+        """Count an attempt of many in one write; one loss per token."""
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
         """Give the job back unspent: no attempt counted, due after the delay."""
@@ -159,14 +172,20 @@ class Engine(Protocol):
         """A number that grows whenever a job of the scope may have become ready to lease; for wait_ready."""
 
     def next_due_us(self, scope: bytes | None, kinds: Kinds, now_us: int) -> int | None:
-        """When the next gated job of a wanted kind is due; None when none is gated."""
+        """When the next job of a wanted kind that was gated at `now_us` is due; None when none was.
+
+        It may be due by now: a gate that opened since is not forgotten, whoever saw it open.
+        """
 
     def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
         """Sleep until a wanted job may have become ready since the ticket was taken, or the time is over.
 
-        Returns at once when that has happened already, so nothing can slip in between. May return early. Raises
-        StoreClosed when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
+        Returns at once when that has happened already, so nothing can slip in between. May return early, as it does
+        when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
         """
+
+    def renewer(self) -> Renewer:
+        """How a native keeper reaches it; for engines that have one."""
 
     def wake(self) -> None:
         """Make every waiter look again: for clocks that are moved by hand."""

@@ -6,6 +6,7 @@ Times are integer microseconds since the Unix epoch, UTC.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from uuid import UUID
 
@@ -13,7 +14,18 @@ from telha_queue._codec import JobRecord
 from telha_queue.named import NamedTuple
 from telha_queue.scope import Scope
 
-__all__ = ["DeadJob", "Exact", "JobEvent", "JobRecord", "JobSpec", "JobState", "Lease", "ReapReport"]
+__all__ = [
+    "Cause",
+    "DeadJob",
+    "Exact",
+    "Failure",
+    "JobEvent",
+    "JobRecord",
+    "JobSpec",
+    "JobState",
+    "Lease",
+    "ReapReport",
+]
 
 
 class JobState(IntEnum):
@@ -32,6 +44,17 @@ class JobState(IntEnum):
 
     def __str__(self) -> str:
         return self.name.lower()
+
+
+class Cause(IntEnum):
+    """How an attempt that fails came to its end. `fail` takes the name in small letters."""
+
+    ERROR = 0
+    """The handler said so."""
+    TIMEOUT = 1
+    """It ran out of the time that it had; a job that is dead by it has `timeout` as its reason."""
+    CRASH = 2
+    """It took its process with it; counts as a crash, as an expired lease does."""
 
 
 class JobEvent(NamedTuple):
@@ -57,6 +80,7 @@ class JobSpec(NamedTuple):
     delay_secs: float | None = None
     idempotency_key: str | None = None
     max_attempts: int | None = None
+    headers: Mapping[str, str] | None = None
 
 
 class Lease(NamedTuple):
@@ -66,6 +90,16 @@ class Lease(NamedTuple):
     job_id: UUID
     worker_id: str
     lease_generation: int
+
+
+class Failure(NamedTuple):
+    """One failed attempt for `fail_many`; the fields are the arguments of `fail`."""
+
+    lease: JobRecord | Lease
+    error: str
+    retryable: bool = True
+    delay_secs: float | None = None
+    cause: str = "error"
 
 
 class Exact(str):

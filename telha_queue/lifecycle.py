@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 
 from telha_queue import arguments as check
 from telha_queue.clock import Clock, ForkedClock, GuardedClock
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Engine
-from telha_queue.errors import StorageError
+from telha_queue.errors import StorageError, StoreClosed
 from telha_queue.process import unwatch, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from telha_queue.job import ReapReport, Recovered
+    from telha_queue.engine import Outcomes
+    from telha_queue.job import JobRecord, Lease, ReapReport, Recovered
+    from telha_queue.keeper import LeaseKeeper
     from telha_queue.reaper import Reaper
 
 
@@ -27,6 +30,9 @@ class OpenQueue:
 
         def reap_expired(self, now_us: int | None = None) -> ReapReport:
             """One of the verbs: what the reaper runs."""
+
+        def extend_many(self, leases: Iterable[JobRecord | Lease]) -> Outcomes:
+            """Another: what a keeper without a native thread calls."""
 
     def __init__(self, engine: Engine, config: QueueConfig | None = None, clock: Clock | None = None) -> None:
         """Wrap an engine that is already open; most programs use `Queue.open`."""
@@ -39,6 +45,9 @@ class OpenQueue:
         self._named: set[bytes] = set()
         self._reaper: Reaper | None = None
         self._reaper_lock = threading.RLock()  # a signal handler may close the queue while its thread is at it
+        self._keepers: set[LeaseKeeper] = set()
+        self._clock = clock
+        self._is_closed = False
         subscribe = getattr(clock, "subscribe", None)
         if subscribe is not None:
             subscribe(engine.wake)
@@ -108,10 +117,33 @@ class OpenQueue:
                 raise
             return started
 
+    def keeper(self) -> LeaseKeeper:
+        """Make what renews leases by itself while their holders work: see `LeaseKeeper`. Closed with the queue.
+
+        Each call makes another one, with a thread of its own; a program needs one. On disk and with the system's clock
+        that is a native thread: a handler that keeps the interpreter to itself does not keep it from its work.
+        """
+        from telha_queue.keeper import LeaseKeeper, renewals_of  # few programs need it
+
+        self._now_us()  # says it when this is a forked child
+        with self._reaper_lock:
+            if self._is_closed:
+                raise StoreClosed
+            renewals = renewals_of(self._engine, self._clock, self._now_us, self.extend_many, self._lease_ttl_us)
+            keeper = LeaseKeeper(renewals, self._keepers.discard)
+            self._keepers.add(keeper)
+            return keeper
+
     def close(self) -> None:
-        """Wake waiters, wait for calls under way, stop the reaper, release the directory. Again: does nothing."""
+        """Wake waiters, wait for calls under way, stop reaper and keepers, release the directory.
+
+        Again: does nothing.
+        """
         with self._reaper_lock:
             reaper, self._reaper = self._reaper, None
+            keepers, self._is_closed = tuple(self._keepers), True
+        for keeper in keepers:
+            keeper.close()
         if reaper is not None:
             reaper.stop()
         self._engine.close()
@@ -142,8 +174,10 @@ class OpenQueue:
         self._engine.name_scope(key, name)
         self._named.add(key)
 
-    def abandon(self) -> None:
-        """In a forked child: refuse every call, and touch no lock that a thread of the parent may hold. Internal."""
+    def _abandon(self) -> None:
+        """In a forked child: refuse every call, and touch no lock that a thread of the parent may hold."""
         self._now_us = ForkedClock()
         self._reaper_lock = threading.RLock()
         self._reaper = None
+        for keeper in tuple(self._keepers):
+            keeper.abandon()

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from telha_queue.arguments import error_text, new_job, token
+from telha_queue.arguments import loss, new_job, token
 from telha_queue.config import MAX_BATCH_BYTES, MAX_BATCH_JOBS
-from telha_queue.engine import Engine, NewJob, Outcomes, Token
+from telha_queue.engine import Engine, Loss, NewJob, Outcomes, Token
 from telha_queue.errors import InvalidArgument, InvalidType, PayloadTooLarge
-from telha_queue.job import JobRecord, JobSpec, Lease
+from telha_queue.job import Failure, JobRecord, JobSpec, Lease
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
     T = TypeVar("T")
+
+Failures = Iterable[Failure | tuple[JobRecord | Lease, str]]
 
 
 def new_jobs(
@@ -29,7 +31,7 @@ def new_jobs(
         raise InvalidType("jobs is a list of JobSpec, not one of them")
     jobs: list[NewJob | InvalidArgument] = []
     size_bytes = 0
-    for i, spec in enumerate(_batch("jobs", specs)):
+    for i, spec in enumerate(listed("jobs", specs)):
         try:
             if not isinstance(spec, JobSpec):
                 raise InvalidType(f"a job to enqueue is a JobSpec, not {type(spec).__name__}")
@@ -47,19 +49,23 @@ def new_jobs(
     return jobs
 
 
-def failures_of(pairs: Iterable[tuple[JobRecord | Lease, str]]) -> tuple[list[Token], list[str]]:
-    """Leases and why each of them failed: at most 1,000."""
+def failures_of(failures: Failures, by_default: bool) -> tuple[list[Token], list[Loss]]:
+    """Leases and how each of them failed: at most 1,000. `by_default`: whether those may be retried that do not say."""
     held: list[Token] = []
-    errors: list[str] = []
-    for pair in _batch("failures", pairs):
+    losses: list[Loss] = []
+    for given in listed("failures", failures):
         try:
-            if type(pair) is not tuple or len(pair) != 2:
-                raise InvalidType(f"a failure is a pair of a lease and its error, not {type(pair).__name__}")
-            held.append(token(pair[0]))
-            errors.append(error_text(pair[1]))
-        except InvalidArgument as error:
-            raise _of_item(f"failure {len(errors)}", error) from None
-    return held, errors
+            failure = Failure(*given, by_default) if type(given) is tuple and len(given) == 2 else given
+            if not isinstance(failure, Failure) or len(failure) != len(Failure._fields):
+                raise InvalidType(
+                    f"a failure is a Failure, or a pair of a lease and its error, not {type(given).__name__}"
+                )
+            lease, error, retryable, delay_secs, cause = failure
+            held.append(token(lease))
+            losses.append(loss(error, retryable, delay_secs, cause))
+        except InvalidArgument as wrong:
+            raise _of_item(f"failure {len(losses)}", wrong) from None
+    return held, losses
 
 
 def tokens(leases: Iterable[JobRecord | Lease]) -> list[Token]:
@@ -67,7 +73,7 @@ def tokens(leases: Iterable[JobRecord | Lease]) -> list[Token]:
     if isinstance(leases, (JobRecord, Lease)):
         raise InvalidType("leases is a list of leases, not one of them")
     checked: list[Token] = []
-    for lease in _batch("leases", leases):
+    for lease in listed("leases", leases):
         try:
             checked.append(token(lease))
         except InvalidArgument as error:
@@ -89,13 +95,14 @@ def enqueue_the_good(
     return [next(records) if isinstance(job, NewJob) else job for job in jobs]
 
 
-def _batch(what: str, items: Iterable[T]) -> list[T]:
+def listed(what: str, items: Iterable[T]) -> list[T]:
+    """The items of an argument, at most 1,000 and maybe none."""
     if not isinstance(items, Iterable) or isinstance(items, (str, bytes, bytearray, memoryview)):
         raise InvalidType(f"{what} is a list or another iterable, not {type(items).__name__}")
-    listed = list(islice(items, MAX_BATCH_JOBS + 1))  # who knows whether there is an end to it
-    if len(listed) > MAX_BATCH_JOBS:
+    found = list(islice(items, MAX_BATCH_JOBS + 1))  # who knows whether there is an end to it
+    if len(found) > MAX_BATCH_JOBS:
         raise InvalidArgument(f"{what} holds more than {MAX_BATCH_JOBS} items")
-    return listed
+    return found
 
 
 def _of_item(which: str, error: InvalidArgument) -> InvalidArgument:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         def close(self) -> None:
             """Release the directory."""
 
-        def abandon(self) -> None:
+        def _abandon(self) -> None:
             """Refuse every call from now on, touching nothing."""
 
 
@@ -42,7 +42,7 @@ def _close_all() -> None:
 
 def _abandon_all() -> None:
     for queue in list(_open):
-        queue.abandon()
+        queue._abandon()
 
 
 os.register_at_fork(after_in_child=_abandon_all)

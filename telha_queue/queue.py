@@ -6,7 +6,7 @@ tracing wrap themselves around the verbs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from telha_queue import arguments as check
@@ -16,7 +16,7 @@ from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
 from telha_queue.errors import StorageError
 from telha_queue.job import JobRecord, JobSpec, Lease, ReapReport
-from telha_queue.many import enqueue_the_good, failures_of
+from telha_queue.many import Failures, enqueue_the_good, failures_of
 from telha_queue.reading import KindArgument, ReadableQueue
 from telha_queue.scope import Scope
 
@@ -53,18 +53,22 @@ class Queue(ReadableQueue):
         delay_secs: float | None = None,
         idempotency_key: str | None = None,
         max_attempts: int | None = None,
+        headers: Mapping[str, str] | None = None,
         durability: str | None = None,
     ) -> JobRecord:
         """Store a job. Lower priority numbers are leased first; jobs of one priority in the order they came.
 
         With an idempotency key that a job of this scope already has, that job is returned and nothing is stored.
         `not_before` (µs) or `delay_secs` keeps the job from being leased earlier. `max_attempts` is its own ceiling.
+        `headers` travel with the job, such as a trace context: up to 16, of 1 KiB in all, printable text.
         """
         to_disk = durability is not None and check.stronger(durability)
         key = scope_key(scope)
         now_us = self._now_us()
         limit = self._max_payload_bytes
-        job = new_job(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, limit, now_us)
+        job = new_job(
+            kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, limit, now_us
+        )
         if scope.name is not None and key not in self._named:
             self._keep_name(key, scope.name)
         record = self._engine.enqueue(key, job, now_us)
@@ -223,26 +227,33 @@ class Queue(ReadableQueue):
             self._take_to_disk()
         return outcomes
 
-    def fail(self, lease: JobRecord | Lease, error: str, *, retryable: bool = True) -> JobRecord:
+    def fail(
+        self,
+        lease: JobRecord | Lease,
+        error: str,
+        *,
+        retryable: bool = True,
+        delay_secs: float | None = None,
+        cause: str = "error",
+    ) -> JobRecord:
         """Count a failed attempt. The job waits out its backoff, or is dead: look at the returned state.
 
         It is dead when it is not retryable or when its attempts are used up. `error` is kept in the trail, cut to
-        4 KiB.
+        4 KiB. `delay_secs` takes the place of the backoff; 0 is due at once. A `cause` of "timeout" is the dead_reason
+        of a job that is dead by this; one of "crash" counts a crash too, as if the reaper had ended the lease.
         """
-        check.flag("retryable", retryable)
-        return self._engine.fail(token(lease), check.error_text(error), retryable, self._now_us())
+        lost = check.loss(error, retryable, delay_secs, cause)
+        return self._engine.fail(token(lease), lost, self._now_us())
 
-    def fail_many(
-        self, failures: Iterable[tuple[JobRecord | Lease, str]], *, retryable: bool = True, atomic: bool = False
-    ) -> Outcomes:
-        """Count a failed attempt of up to 1,000 jobs, each a pair of lease and error, in one write.
+    def fail_many(self, failures: Failures, *, retryable: bool = True, atomic: bool = False) -> Outcomes:
+        """Count a failed attempt of up to 1,000 jobs, each a `Failure` or a pair of lease and error, in one write.
 
-        A JobRecord, LeaseConflict or JobNotFound for each.
+        `retryable` is for the pairs. A JobRecord, LeaseConflict or JobNotFound for each.
         """
         check.flag("retryable", retryable)
         check.flag("atomic", atomic)
-        held, errors = failures_of(failures)
-        return self._engine.fail_many(held, errors, retryable, atomic, self._now_us()) if held else []
+        held, losses = failures_of(failures, retryable)
+        return self._engine.fail_many(held, losses, atomic, self._now_us()) if held else []
 
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
         """Give the job back unspent: no attempt is counted, and it is due after the delay."""

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from telha_queue import arguments as check
 from telha_queue._seam import scope_key
+from telha_queue.blocking import MAX_TICKET, ready_ticket, wait_ready
 from telha_queue.engine import JobRecords
 from telha_queue.job import JobRecord, JobState
 from telha_queue.lifecycle import OpenQueue
@@ -69,6 +70,29 @@ class ReadableQueue(OpenQueue):
     def scopes(self) -> Scopes:
         """The scopes that have jobs, the system first; each with its name, if a job was enqueued to it by name."""
         return [scope_as_stored(key, name) for key, name in self._engine.scopes()]
+
+    def ready_ticket(self, scope: Scope | None) -> int:
+        """A number to take before a look at what is ready, for `wait_ready`; a scope of None is any scope."""
+        return ready_ticket(None if scope is None else scope_key(scope), self._engine, self._now_us)
+
+    def wait_ready(self, scope: Scope | None, kinds: KindArgument, ticket: int, wait_secs: float) -> None:
+        """Sleep until a job of the scope and kinds may have become ready since the ticket was taken.
+
+        Returns at once when that has happened already, so that nothing is missed by whoever takes a ticket, looks,
+        and waits, in a loop; at the latest when a gate opens, `wake` is called, or the time is over; and now and then
+        for nothing. Raises StoreClosed when the queue is closed meanwhile. Ctrl-C ends the wait within 50 ms.
+        """
+        key = None if scope is None else scope_key(scope)
+        wanted, wait_us = check.kind_filter(kinds), check.span_us("wait_secs", wait_secs)
+        wait_ready(key, wanted, check.whole("ticket", ticket, 0, MAX_TICKET), wait_us, self._engine, self._now_us)
+
+    def now_us(self) -> int:
+        """The time by this queue's clock, in microseconds: never earlier than it was."""
+        return self._now_us()
+
+    def wake(self) -> None:
+        """Make everybody who waits in this queue look again. Does nothing when it is closed."""
+        self._engine.wake()
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
         """Check every row against those that belong to it, as of one moment; reads all of the store.

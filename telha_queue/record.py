@@ -25,8 +25,8 @@ REQUIRED_FIELDS = 15
 class RecordFields(NamedTuple):
     """A job record taken apart, in the order in which it is stored.
 
-    Strings are str, times are integer microseconds, `payload` is None when the bytes stand in their own row. `extra`
-    holds a newer writer's fields, untouched.
+    Strings are str, times are integer microseconds, `payload` is None when the bytes stand in their own row. `headers`
+    are names and values in turn. `extra` holds a newer writer's fields, untouched.
     """
 
     job_id: bytes
@@ -50,6 +50,7 @@ class RecordFields(NamedTuple):
     events_dropped: int = 0
     crashes: int = 0
     lease_ttl_us: int | None = None
+    headers: tuple[str, ...] | None = None
     extra: tuple[Any, ...] = ()
 
 
@@ -188,5 +189,6 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "events_dropped": _is_uint64,
     "crashes": _is_uint32,
     "lease_ttl_us": _is_optional(_is_time),
+    "headers": _is_optional(lambda value: type(value) is tuple and len(value) % 2 == 0 and all(map(_is_text, value))),
 }
 _EVENTS_AT = RecordFields._fields.index("events")

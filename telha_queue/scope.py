@@ -22,7 +22,7 @@ class Scope:
     """A tenant and a space within it, or the system. Immutable; equal when the keys are equal.
 
     Build one with `Scope.tenant`, `Scope.named` or `Scope.SYSTEM`. `key` is the 32-byte prefix of its rows. `name` is
-    the text it was named by: None for any other, and for the scope of a job that was read.
+    the text it was named by, None for any other. The scope of a job has it when the store does.
     """
 
     __slots__ = ("key", "name")

@@ -3,7 +3,7 @@
     clock = ManualClock()
     queue = memory_queue(clock=clock)
     my_program.submit(queue, "report.pdf")
-    assert_enqueued(queue, kind="ingest:pdf", count=1)
+    assert_enqueued(queue, kinds="ingest:pdf", count=1)
     drain(queue, my_program.handle)
     clock.advance(secs=10)
 
@@ -20,13 +20,22 @@ from telha_queue.config import QueueConfig
 from telha_queue.engines.memory import MemoryEngine
 from telha_queue.job import JobRecord, JobState
 from telha_queue.scope import Scope
+from telha_queue.worker.inline import WorkerLost, run_due
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from telha_queue.queue import Queue
     from telha_queue.reading import KindArgument
 
-__all__ = ["ManualClock", "START_US", "assert_enqueued", "drain", "memory_queue"]
+__all__ = [
+    "ManualClock",
+    "START_US",
+    "WorkerLost",
+    "assert_enqueued",
+    "drain",
+    "memory_queue",
+    "run_due",
+]
 
 START_US = 1_750_000_000_000_000
 """Where a manual clock starts: June 2025, a time that looks like one."""
@@ -93,7 +102,7 @@ def memory_queue(config: QueueConfig | None = None, clock: Clock | None = None) 
 def assert_enqueued(
     queue: Queue,
     *,
-    kind: KindArgument = None,
+    kinds: KindArgument = None,
     scope: Scope | None = None,
     payload: bytes | None = None,
     state: JobState | None = None,
@@ -101,15 +110,15 @@ def assert_enqueued(
 ) -> list[JobRecord]:
     """Assert that the queue holds such jobs, exactly `count` of them or at least one; return them.
 
-    What is not given is not looked at. `kind` is a filter as in `lease_next`: a plain string is a prefix,
+    What is not given is not looked at. `kinds` is a filter as in `lease_next`: a plain string is a prefix,
     `Exact("embed")` the whole kind. `count=0` asserts that there is none.
     """
     __tracebackhide__ = True
-    found = [job for job in _jobs(queue, scope, state, kind) if payload is None or job.payload == payload]
+    found = [job for job in _jobs(queue, scope, state, kinds) if payload is None or job.payload == payload]
     if len(found) == count or (count is None and found):
         return found
     wanted = "at least one job" if count is None else f"{count} job{'' if count == 1 else 's'}"
-    facts = {"kind": kind, "scope": scope, "payload": payload, "state": state}
+    facts = {"kinds": kinds, "scope": scope, "payload": payload, "state": state}
     asked = ", ".join(f"{name}={value!s:.80}" for name, value in facts.items() if value is not None) or "any"
     raise AssertionError(f"expected {wanted} with {asked}, found {len(found)}; {_inventory(queue)}")
 

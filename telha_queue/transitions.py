@@ -11,7 +11,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
-from telha_queue.job import JobEvent, JobState
+from telha_queue.config import QueueConfig
+from telha_queue.job import Cause, JobEvent, JobState
 from telha_queue.record import RecordFields
 
 MAX_TIME_US = 2**63 - 1
@@ -60,7 +61,9 @@ class Command(NamedTuple):
     continuation: bytes = b""
     retryable: bool = True
     accept_late: bool = False
-    delay_us: int = 0
+    delay_us: int | None = None
+    """Until the job is due again; None is what the verb has for it: no delay after a release, backoff after fail."""
+    cause: Cause = Cause.ERROR
 
 
 class Policy(NamedTuple):
@@ -71,8 +74,20 @@ class Policy(NamedTuple):
     backoff_base_secs: int = 10
     backoff_factor: int = 4
     backoff_cap_secs: int = 3600
+    max_crashes: int = 0
+    """Crashes after which a job is given up though it has attempts left; 0 is no such number."""
     generation_floor: int = 0
     """The least generation that a lease gets: above all that were given out before the store was restored."""
+
+
+def policy_for(config: QueueConfig, kind: str) -> Policy:
+    """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""
+    own_base = config.backoff_base_secs_by_kind.get(kind)
+    base, cap = config.backoff_base_secs, config.backoff_cap_secs
+    if own_base is not None:
+        base, cap = own_base, max(own_base, cap)
+    grace_us = round(config.lease_grace_secs * 1_000_000)
+    return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap, config.max_crashes)
 
 
 def backoff_us(policy: Policy, attempts: int) -> int:
@@ -145,19 +160,20 @@ def _complete(record: RecordFields, command: Command, now_us: int, policy: Polic
 def _fail(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
     if not _held(record, command):
         return Refusal.LEASE_CONFLICT
-    failed = record._replace(attempts=min(record.attempts + 1, MAX_ATTEMPTS))
-    if not command.retryable:
-        return _bury(failed, now_us, "not_retryable", command.detail)
-    if _exhausted(failed, policy):
-        return _bury(failed, now_us, "attempts", command.detail)
-    return _log(_back_off(failed, now_us, policy), now_us, "failed", command.detail)
+    has_crashed = command.cause == Cause.CRASH
+    failed = _lose(record, has_crashed)
+    reason = _reason_to_die(failed, has_crashed, policy) if command.retryable else "not_retryable"
+    if reason is not None:
+        return _bury(failed, now_us, "timeout" if command.cause == Cause.TIMEOUT else reason, command.detail)
+    own_us = command.delay_us
+    waiting = _back_off(failed, now_us, policy) if own_us is None else _gate(failed, now_us, own_us)
+    return _log(waiting, now_us, "failed", command.detail)
 
 
 def _release(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
     if not _held(record, command):
         return Refusal.LEASE_CONFLICT
-    gate = _later(now_us, command.delay_us) if command.delay_us else None
-    return _log(_unlease(record, JobState.PENDING)._replace(not_before=gate), now_us, "released")
+    return _log(_gate(record, now_us, command.delay_us or 0), now_us, "released")
 
 
 def _reap(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
@@ -165,14 +181,9 @@ def _reap(record: RecordFields, command: Command, now_us: int, policy: Policy) -
         return Refusal.INVALID_TRANSITION
     if _later(record.lease_deadline, policy.lease_grace_us) > now_us:
         return Refusal.NOT_DUE
-    lost = record._replace(
-        attempts=min(record.attempts + 1, MAX_ATTEMPTS),
-        crashes=min(record.crashes + 1, MAX_ATTEMPTS),
-        reaped_worker_id=record.worker_id,
-    )
-    if _exhausted(lost, policy):
-        # Poison: not one attempt ever reported back, so the job itself is the likely killer of its workers.
-        reason = "poison" if lost.crashes >= lost.attempts else "attempts"
+    lost = _lose(record, has_crashed=True)._replace(reaped_worker_id=record.worker_id)
+    reason = _reason_to_die(lost, has_crashed=True, policy=policy)
+    if reason is not None:
         return _bury(lost, now_us, reason, f"lease of {record.worker_id} expired")
     return _log(_back_off(lost, now_us, policy), now_us, "reaped", record.worker_id)
 
@@ -226,6 +237,19 @@ def _unlease(record: RecordFields, state: JobState) -> RecordFields:
     return record._replace(state=state, worker_id=None, lease_deadline=None, lease_ttl_us=None, continuation=None)
 
 
+def _lose(record: RecordFields, has_crashed: bool) -> RecordFields:
+    """Count a lost attempt, and its crash."""
+    return record._replace(
+        attempts=min(record.attempts + 1, MAX_ATTEMPTS),
+        crashes=min(record.crashes + has_crashed, MAX_ATTEMPTS),
+    )
+
+
+def _gate(record: RecordFields, now_us: int, delay_us: int) -> RecordFields:
+    """Back to Pending, due after the delay."""
+    return _unlease(record, JobState.PENDING)._replace(not_before=_later(now_us, delay_us) if delay_us else None)
+
+
 def _back_off(record: RecordFields, now_us: int, policy: Policy) -> RecordFields:
     gate = _later(now_us, backoff_us(policy, record.attempts))
     return _unlease(record, JobState.PENDING)._replace(not_before=gate)
@@ -235,9 +259,15 @@ def _bury(record: RecordFields, now_us: int, reason: str, detail: str | None) ->
     return _log(_unlease(record, JobState.DEAD)._replace(dead_reason=reason), now_us, "dead", detail)
 
 
-def _exhausted(record: RecordFields, policy: Policy) -> bool:
+def _reason_to_die(record: RecordFields, has_crashed: bool, policy: Policy) -> str | None:
+    """Why a job that has just lost an attempt gets no other one; None when it does."""
+    if has_crashed and 0 < policy.max_crashes <= record.crashes:
+        return "poison"
     ceiling = policy.max_attempts if record.max_attempts is None else record.max_attempts
-    return record.attempts >= ceiling
+    if record.attempts < ceiling:
+        return None
+    # Poison: not one attempt ever reported back, so the job itself is the likely killer of its workers.
+    return "poison" if has_crashed and record.crashes >= record.attempts else "attempts"
 
 
 def _later(at_us: int, span_us: int) -> int:

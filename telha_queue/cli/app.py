@@ -163,6 +163,8 @@ def _print_version(ctx: click.Context, param: click.Parameter, asked: bool) -> N
     cls=Telha,
     commands_at={
         "jobs": "telha_queue.cli.app:jobs",
+        "worker": "telha_queue.cli.worker:worker",
+        "top": "telha_queue.cli.top:top",
         "stats": "telha_queue.cli.stats:stats",
         "info": "telha_queue.cli.info:info",
         "recover": "telha_queue.cli.recover:recover",

@@ -80,7 +80,7 @@ def facts(job: JobRecord, scope: Scope, payload: bytes, now_us: int) -> list[tup
     """What `telha jobs show` says above the trail: label and text, in reading order. The scope brings its name."""
     said = outlook(job, now_us)
     ceiling = "" if job.max_attempts is None else f" of {job.max_attempts} allowed"
-    crashed = f", {job.crashes} of them by an expired lease" if job.crashes else ""
+    crashed = f", {job.crashes} of them by a crash" if job.crashes else ""
     found = [
         ("job", str(job.job_id)),
         *scopes.facts(scope),
@@ -95,6 +95,7 @@ def facts(job: JobRecord, scope: Scope, payload: bytes, now_us: int) -> list[tup
         found.append(("leases", f"the latest is generation {job.lease_generation}"))
     if job.idempotency_key is not None:
         found.append(("key", job.idempotency_key))
+    found += [("header", f"{name}: {value}") for name, value in job.headers.items()]
     if job.continuation is not None:
         found.append(("checkpoint", size(len(job.continuation))))
     return found
@@ -175,6 +176,7 @@ def as_json(job: JobRecord, scope: Scope, payload: bytes | None = None) -> dict[
         continuation = job.continuation
         document |= {
             "payload_base64": _base64(payload),
+            "headers": dict(job.headers),
             "continuation_base64": None if continuation is None else _base64(continuation),
             "events": [event._asdict() for event in job.events],
             "events_dropped": job.events_dropped,

@@ -8,6 +8,10 @@ from telha_queue.errors import UnsupportedByEngine
 from telha_queue.job import JobState
 from telha_queue.upkeep import FsckReport, SnapshotReport
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Never
+
 
 class Diskless:
     """Nothing to take to disk, to open again, to recover or to make a snapshot of, and nothing that can be damaged."""
@@ -29,6 +33,10 @@ class Diskless:
     def snapshot(self, directory: str | os.PathLike[str]) -> SnapshotReport:
         """Nothing is on disk."""
         raise UnsupportedByEngine("only a queue in a directory has snapshots")
+
+    def renewer(self) -> Never:
+        """Nobody but Python can reach it."""
+        raise UnsupportedByEngine("only a queue in a directory has a native keeper")
 
     def last_seen_us(self) -> int:
         """A verb of the engine that changes nothing."""

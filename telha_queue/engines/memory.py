@@ -17,14 +17,14 @@ from uuid import UUID
 
 from telha_queue._codec import encode_record, make_job_id
 from telha_queue.config import QueueConfig
-from telha_queue.engine import Capabilities, JobRecords, Kinds, NewJob, Outcomes, ScopeNames, Token
+from telha_queue.engine import Capabilities, JobRecords, Kinds, Loss, NewJob, Outcomes, ScopeNames, Token
 from telha_queue.engines.diskless import Diskless
 from telha_queue.engines.sorted_rows import SortedRows
 from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
-from telha_queue.scope import SCOPE_BYTES, Scope
-from telha_queue.transitions import MAX_TIME_US, Command, Policy, Refusal, Verb, step
+from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
+from telha_queue.transitions import MAX_TIME_US, Command, Refusal, Verb, policy_for, step
 
 ASIDE_BYTES = 4096
 """A payload longer than this is kept beside its record, as on disk."""
@@ -87,7 +87,7 @@ class MemoryEngine(Diskless):
                 record = self._rows[key]
                 if not _wanted(record.kind, kinds):
                     continue
-                moved = step(record, command, now_us, self._policy(record.kind))
+                moved = step(record, command, now_us, policy_for(self._config, record.kind))
                 if isinstance(moved, RecordFields):
                     max_bytes -= record.payload_bytes
                     if moves and max_bytes < 0:
@@ -119,13 +119,11 @@ class MemoryEngine(Diskless):
         commands = [Command(Verb.COMPLETE, accept_late=accept_late)] * len(tokens)
         return self._fenced_many(tokens, commands, atomic, now_us)
 
-    def fail(self, token: Token, error: str, retryable: bool, now_us: int) -> JobRecord:
-        return self._fenced(token, Command(Verb.FAIL, detail=error, retryable=retryable), now_us)
+    def fail(self, token: Token, loss: Loss, now_us: int) -> JobRecord:
+        return self._fenced(token, Command(Verb.FAIL, **loss._asdict()), now_us)
 
-    def fail_many(
-        self, tokens: Sequence[Token], errors: list[str], retryable: bool, atomic: bool, now_us: int
-    ) -> Outcomes:
-        commands = [Command(Verb.FAIL, detail=error, retryable=retryable) for error in errors]
+    def fail_many(self, tokens: Sequence[Token], losses: list[Loss], atomic: bool, now_us: int) -> Outcomes:
+        commands = [Command(Verb.FAIL, **loss._asdict()) for loss in losses]
         return self._fenced_many(tokens, commands, atomic, now_us)
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
@@ -141,12 +139,12 @@ class MemoryEngine(Diskless):
         with self._locked():
             for key in tuple(self._rows.keys(None, JobState.LEASED)):
                 held = self._rows[key]
-                moved = step(held, Command(Verb.REAP), now_us, self._policy(held.kind))
+                moved = step(held, Command(Verb.REAP), now_us, policy_for(self._config, held.kind))
                 if isinstance(moved, Refusal):
                     continue
                 self._move(key, moved, now_us)
                 if moved.state == JobState.DEAD:
-                    dead.append(_dead_job(key[:SCOPE_BYTES], held, moved))
+                    dead.append(_dead_job(self.scope_of(key[:SCOPE_BYTES]), held, moved))
                 else:
                     reclaimed += 1
         return ReapReport(reclaimed, len(dead), tuple(dead))
@@ -226,7 +224,7 @@ class MemoryEngine(Diskless):
             self._names.clear()
             self._by_idempotency.clear()
 
-    # Below, but for the first two: called with the lock held.
+    # Below, but for the first three: called with the lock held.
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with self._changed:
@@ -237,6 +235,10 @@ class MemoryEngine(Diskless):
         """Read a payload that is kept aside."""
         with self._locked():
             return self._payloads[job_id]
+
+    def scope_of(self, scope: bytes) -> Scope:
+        """The scope of a record, with its name."""
+        return scope_as_stored(scope, self._names.get(scope))
 
     def _require_open(self) -> None:
         if not self._is_open:
@@ -260,6 +262,7 @@ class MemoryEngine(Diskless):
             max_attempts=job.max_attempts,
             events=(JobEvent(now_us, "enqueued"),),
             payload_bytes=len(job.payload),
+            headers=job.headers,
         )
         self._last_created_us = created_at
         if aside:
@@ -294,7 +297,7 @@ class MemoryEngine(Diskless):
     def _apply(self, key: bytes, command: Command, now_us: int) -> JobRecord:
         """Move one job, or raise the refusal."""
         record = self._rows[key]
-        moved = step(record, command, now_us, self._policy(record.kind))
+        moved = step(record, command, now_us, policy_for(self._config, record.kind))
         if isinstance(moved, RecordFields):
             return self._move(key, moved, now_us)
         job_id = UUID(bytes=record.job_id)
@@ -327,23 +330,11 @@ class MemoryEngine(Diskless):
     def _record(self, key: bytes) -> JobRecord:
         return JobRecord(key, encode_record(self._rows[key]), self)
 
-    def _policy(self, kind: str) -> Policy:
-        """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""
-        config = self._config
-        own_base = config.backoff_base_secs_by_kind.get(kind)
-        base, cap = config.backoff_base_secs, config.backoff_cap_secs
-        if own_base is not None:
-            base, cap = own_base, max(own_base, cap)
-        grace_us = round(config.lease_grace_secs * 1_000_000)
-        return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap)
-
 
 def _wanted(kind: str, kinds: Kinds) -> bool:
-    if kinds is None:
-        return True
-    return any(kind == text if is_exact else kind.startswith(text) for text, is_exact in kinds)
+    return kinds is None or any(kind == text if is_exact else kind.startswith(text) for text, is_exact in kinds)
 
 
-def _dead_job(scope: bytes, held: RecordFields, moved: RecordFields) -> DeadJob:
+def _dead_job(scope: Scope, held: RecordFields, moved: RecordFields) -> DeadJob:
     told = moved.kind, moved.attempts, held.worker_id or "", moved.dead_reason or ""
-    return DeadJob(Scope(scope), UUID(bytes=moved.job_id), *told)
+    return DeadJob(scope, UUID(bytes=moved.job_id), *told)

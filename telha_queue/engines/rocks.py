@@ -9,8 +9,9 @@ from contextlib import suppress
 from telha_queue._rocks import Store, build_info, mark_copy, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
-from telha_queue.engines.scope_names import with_names
+from telha_queue.engines.scope_names import KnownScopes, with_names
 from telha_queue.errors import InvalidPath, InvalidType, path_error
+from telha_queue.scope import Scope
 from telha_queue.upkeep import FsckReport, SnapshotReport
 
 __all__ = ["RocksEngine", "build_info", "mark_copy"]
@@ -26,9 +27,13 @@ _OF_OTHERS = 0o077
 class RocksEngine(Store):
     """A queue in a directory, over RocksDB. The verbs are the compiled ones of `Store`."""
 
-    capabilities = Capabilities(durable=True, single_owner=True)
+    capabilities = Capabilities(durable=True, single_owner=True, native_keeper=True)
     where: str
     """Its directory."""
+
+    def __init__(self, path: bytes, lock_path: bytes, config: QueueConfig, recovers: bool = False) -> None:
+        super().__init__(path, lock_path, config, recovers)
+        self._scopes = KnownScopes()
 
     @classmethod
     def open(
@@ -47,6 +52,15 @@ class RocksEngine(Store):
         engine = cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, recovers)
         engine.where = os.path.abspath(where)
         return engine
+
+    def name_scope(self, scope: bytes, name: str) -> None:
+        """Keep the name of a scope."""
+        super().name_scope(scope, name)
+        self._scopes.learn(scope, name)
+
+    def scope_of(self, scope: bytes) -> Scope:
+        """The scope of a record, with its name."""
+        return self._scopes.of(scope, self)
 
     def fsck(self, repair: bool) -> FsckReport:
         """Check every row, and put right what can be if asked to."""

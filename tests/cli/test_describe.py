@@ -120,6 +120,14 @@ def test_a_long_payload_is_clipped_between_characters() -> None:
     assert summary == f"300.0 kB: {'€' * 199}…"
 
 
+def test_headers_are_shown_one_by_one(queue: Queue) -> None:
+    job = queue.enqueue(Scope.SYSTEM, "embed", headers={"traceparent": "00-1", "b": "2"})
+    shown = describe.facts(job, job.scope, job.payload, job.created_at)
+    assert [fact for fact in shown if fact[0] == "header"] == [("header", "traceparent: 00-1"), ("header", "b: 2")]
+    assert describe.as_json(job, job.scope, job.payload)["headers"] == {"traceparent": "00-1", "b": "2"}
+    assert "headers" not in describe.as_json(job, job.scope)
+
+
 def test_json_names_the_fields_of_a_record(queue: Queue) -> None:
     job = leased(queue, payload=b"\x00\x01")
     short, whole = describe.as_json(job, job.scope), describe.as_json(job, job.scope, job.payload)

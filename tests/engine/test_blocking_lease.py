@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 
 import pytest
+from watched import LONG_SECS, SOON_SECS, Watched
 
 from telha_queue.errors import StoreClosed
 from telha_queue.job import Exact, JobSpec, JobState
@@ -19,24 +20,6 @@ from telha_queue.testing import START_US
 
 ACME = Scope.named("acme")
 OTHER = Scope.named("other")
-LONG_SECS = 60
-SOON_SECS = 10
-"""What is woken is back long before this, even on a busy machine; what sleeps on is back after LONG_SECS."""
-
-
-class Watched:
-    """An engine that tells when somebody is about to sleep in it."""
-
-    def __init__(self, engine):
-        self._engine = engine
-        self.asleep = threading.Semaphore(0)
-
-    def __getattr__(self, name):
-        return getattr(self._engine, name)
-
-    def wait_ready(self, *arguments):
-        self.asleep.release()
-        return self._engine.wait_ready(*arguments)
 
 
 @pytest.fixture

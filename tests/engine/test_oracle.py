@@ -12,11 +12,11 @@ from uuid import UUID
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+from outcomes import attempt, everything, facts, token
 
 from telha_queue.config import QueueConfig
 from telha_queue.engines.memory import MemoryEngine
-from telha_queue.errors import JobError
-from telha_queue.job import Exact, JobRecord, JobSpec, JobState, Lease, ReapReport
+from telha_queue.job import Exact, Failure, JobSpec, JobState, Lease
 from telha_queue.queue import Queue
 from telha_queue.scope import Scope
 from telha_queue.testing import ManualClock
@@ -26,6 +26,7 @@ CONFIG = QueueConfig(
     lease_ttl_secs=20,
     lease_grace_secs=0.5,
     max_attempts=3,
+    max_crashes=2,
     backoff_base_secs=2,
     backoff_factor=3,
     backoff_cap_secs=10,
@@ -48,6 +49,14 @@ specs = st.builds(
     delay_secs=delays,
     idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
     max_attempts=st.sampled_from((None, None, 1, 2)),
+    headers=st.sampled_from((None, None, {"traceparent": "00-1"})),
+)
+failings = st.fixed_dictionaries(
+    {
+        "retryable": st.sampled_from((True, True, False)),
+        "delay_secs": delays,
+        "cause": st.sampled_from(("error", "timeout", "crash", "crash")),
+    }
 )
 
 
@@ -137,9 +146,14 @@ class Lives(RuleBasedStateMachine):
     def complete_many(self, batch, late):
         self.agree(lambda queue: queue.complete_many(batch, late=late))
 
-    @rule(lease=leases, error=st.text(max_size=20), retryable=st.sampled_from((True, True, False)))
-    def fail(self, lease, error, retryable):
-        self.agree(lambda queue: queue.fail(lease, error, retryable=retryable))
+    @rule(lease=leases, error=st.text(max_size=20), how=failings)
+    def fail(self, lease, error, how):
+        self.agree(lambda queue: queue.fail(lease, error, **how))
+
+    @rule(batch=st.lists(st.tuples(leases, failings), max_size=5))
+    def fail_many(self, batch):
+        failures = [Failure(lease, "error", **how) for lease, how in batch]
+        self.agree(lambda queue: queue.fail_many(failures))
 
     @rule(lease=leases, delay=st.sampled_from((0, 3)))
     def release(self, lease, delay):
@@ -205,36 +219,6 @@ class Lives(RuleBasedStateMachine):
         assert [scope.name for scope in told] == [scope.name for scope in expected]
         for scope in (None, *SCOPES):
             assert self.queue.counts(scope) == self.oracle.counts(scope)
-
-
-def attempt(verb, queue):
-    try:
-        return verb(queue)
-    except JobError as error:
-        return error
-
-
-def facts(outcome):
-    """What two outcomes are compared by."""
-    if isinstance(outcome, list):
-        return [facts(item) for item in outcome]
-    if isinstance(outcome, JobRecord):
-        return outcome.key, outcome.value, outcome.payload
-    if isinstance(outcome, JobError):
-        return type(outcome), str(outcome), vars(outcome)
-    if isinstance(outcome, ReapReport):
-        return outcome._replace(dead_jobs=tuple(sorted(outcome.dead_jobs, key=lambda job: job.job_id)))
-    return outcome
-
-
-def everything(queue):
-    jobs = queue.list(limit=1000)
-    assert len(jobs) < 1000
-    return jobs
-
-
-def token(job):
-    return Lease(job.scope, job.job_id, job.worker_id, job.lease_generation)
 
 
 def test_every_life_is_the_same_as_in_memory(engines):

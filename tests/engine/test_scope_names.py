@@ -41,8 +41,42 @@ def test_a_scope_named_by_its_key_alone_keeps_the_name_it_has_or_gets_later(queu
     assert names(queue) == {ACME: "acme"}
 
 
-def test_the_scope_of_a_job_has_no_name(queue):
-    assert queue.enqueue(ACME, "embed").scope.name is None
+def test_the_scope_of_a_job_has_the_name_that_the_store_has_for_it(queue):
+    for scope in (ACME, WORLD, UNNAMED, Scope.SYSTEM):
+        assert queue.enqueue(scope, "embed").scope.name == scope.name
+    leased = queue.lease_many(None, 4, worker_id="w", lease_ttl_secs=1)
+    assert [(job.scope, job.scope.name) for job in leased] == [
+        (scope, scope.name) for scope in (ACME, WORLD, UNNAMED, Scope.SYSTEM)
+    ]
+
+
+def test_the_scope_of_a_job_has_its_name_after_a_restart(queue, reopen):
+    for scope in (ACME, WORLD, UNNAMED, Scope.SYSTEM):
+        queue.enqueue(scope, "embed")
+    told = {job.scope: job.scope.name for job in reopen(queue).list()}
+    assert told == {scope: scope.name for scope in (ACME, WORLD, UNNAMED, Scope.SYSTEM)}
+
+
+def test_a_job_of_a_scope_that_got_its_name_later_has_it(queue):
+    job = queue.enqueue(Scope(ACME.key), "embed")
+    assert job.scope.name is None
+    queue.enqueue(ACME, "embed")
+    assert job.scope.name == "acme"
+
+
+def test_the_scope_of_a_job_is_there_after_the_queue_is_closed(queue, engines):
+    jobs = [queue.enqueue(scope, "embed") for scope in (ACME, UNNAMED)]
+    queue.close()
+    assert [job.scope for job in jobs] == [ACME, UNNAMED]
+
+
+def test_of_very_many_scopes_each_job_has_its_own_name(queue):
+    many = [Scope.named(f"tenant {n}") for n in range(1500)]
+    for scope in many:
+        queue.enqueue(scope, "embed")
+    jobs = queue.lease_many(None, 1000, worker_id="w") + queue.lease_many(None, 1000, worker_id="w")
+    for _ in range(2):
+        assert [job.scope.name for job in jobs] == [scope.name for scope in many]
 
 
 def test_the_store_is_told_once_per_queue_and_before_the_job(queue, engine, monkeypatch):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import product
 from math import prod
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from telha_queue.config import DURABILITIES, QueueConfig
 from telha_queue.errors import ConfigError, JobError
-from telha_queue.job import JobState
+from telha_queue.job import Cause, JobState
 from telha_queue.record import RecordFields
 from telha_queue.transitions import Command, Policy, Refusal, Verb, backoff_us, step
 
@@ -144,10 +145,10 @@ def lives(policy: Policy) -> Iterator[tuple[RecordFields, Command, RecordFields 
         gates = (record.not_before or 0, (record.lease_deadline or 0) + policy.lease_grace_us, START_US)
         for verb in Verb:
             for holder in {record.worker_id or record.reaped_worker_id or "w", "nobody"}:
-                for choice in (False, True):
+                for choice, cause in product((False, True), Cause):
                     command = Command(
                         verb, holder, record.lease_generation + (verb == Verb.LEASE), 60, "text", b"page 7",
-                        retryable=choice, accept_late=choice, delay_us=int(choice),
+                        retryable=choice, accept_late=choice, delay_us=int(choice), cause=cause,
                     )  # fmt: skip
                     for now_us in (START_US, max(gates) + 1):
                         after = step(record, command, now_us, policy)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.torture.native import CHECKS, RACES, built
+from tests.torture.native import CHECKS, KEEPER, RACES, built
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +49,9 @@ def test_a_fault_that_is_planted_there_is_found(program, fault, told):
     done = ended(program(RACES, "thread"), 1, 200, fault)
     assert done.returncode == 1
     assert told in done.stderr
+
+
+@pytest.mark.parametrize("scene", [("holds", 1), ("holds", 6), ("closes", 200), ("bounds", 1), ("bounds", 2)])
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_a_keeper_tells_of_each_hold_once_and_ends_in_order(program, sanitizer, scene):
+    run(program(KEEPER, sanitizer), *scene)

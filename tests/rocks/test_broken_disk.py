@@ -207,8 +207,7 @@ def flush():
         except StorageError as error:
             assert error.outcome in ("none", "unknown")
 flushing = [threading.Thread(target=flush) for _ in range(2)]
-for thread in flushing:
-    thread.start()
+[thread.start() for thread in flushing]
 for n in range(40):
     broken(write=errno.EIO)
     try:
@@ -220,12 +219,32 @@ for n in range(40):
     queue.enqueue(ACME, f"after{n}")
     acknowledged.add(f"after{n}")
 over.set()
-for thread in flushing:
-    thread.join()
+[thread.join() for thread in flushing]
 queue.close()
 with Queue.open(PATH) as queue:
     assert acknowledged <= kinds() <= acknowledged | unknown
-    say("done")
 """,
         durability,
+    )
+
+
+def test_a_keeper_brings_writes_back_by_itself_and_loses_no_lease(on_broken_disk):
+    on_broken_disk(
+        """
+queue.enqueue_many(ACME, [JobSpec("kept")] * 50)
+leases = queue.lease_many(ACME, 50, "kept", worker_id="w", lease_ttl_secs=0.3)
+keeper = queue.keeper()
+holds = keeper.hold(leases)
+deadlines = lambda: min(queue.find(lease.job_id).lease_deadline for lease in leases)
+broken(write=errno.ENOSPC)
+assert keeper.wait(1) == []
+assert deadlines() < time.time_ns() // 1000  # long past
+broken()
+while deadlines() < time.time_ns() // 1000:  # nobody else writes
+    threading.Event().wait(0.01)
+assert {held.over for held in holds} == {None}
+assert all(isinstance(done, type(leases[0])) for done in queue.complete_many(leases))
+queue.close()
+""",
+        "group",
     )

@@ -17,6 +17,7 @@ from typing import Any
 
 from telha_queue import JobRecord, JobState, Queue, build_info
 from telha_queue.errors import JobError, UnsupportedVersion
+from telha_queue.record import RecordFields
 from telha_queue.testing import START_US, ManualClock
 from tests.torture.api_golden import CONFIG, GOLDEN
 from tests.torture.protocol import Harness, Request, Result
@@ -118,8 +119,9 @@ def later_version(store: Store, job: JobRecord) -> list[str]:
 
 
 def later_field(store: Store, job: JobRecord) -> list[str]:
-    """A field that a later release appended stays through every rewrite."""
-    store.put(job.key, _with(job.value, lambda fields: fields.append(LATER_BYTES)))
+    """A field that a later release appended, behind all that this one knows, stays through every rewrite."""
+    unset = [RecordFields._field_defaults.get(name) for name in RecordFields._fields[:-1]]
+    store.put(job.key, _with(job.value, lambda fields: fields.extend([*unset[len(fields) :], LATER_BYTES])))
     with store.open(START_US + 10**12) as queue:
         queue.reap_expired()
     with store.open(START_US + 2 * 10**12) as queue:

@@ -15,7 +15,8 @@ from telha_queue.errors import InvalidArgument
 from tests.torture.protocol import Harness, Request, Result
 
 ROOT = Path(__file__).resolve().parents[2]
-CHECKS, RACES, FUZZER = ROOT / "tests/native/checks.cc", ROOT / "tests/native/races.cc", ROOT / "ext/fuzz_record.cc"
+NATIVE, FUZZER = ROOT / "tests" / "native", ROOT / "ext" / "fuzz_record.cc"
+CHECKS, RACES, KEEPER = NATIVE / "checks.cc", NATIVE / "races.cc", NATIVE / "keeper.cc"
 GOLDEN = ROOT / "tests/unit/golden/record_v1.json"
 FLAGS = ("-std=c++20", "-O1", "-g", "-pthread", "-Wall", "-Wextra", f"-I{ROOT / 'ext'}", "-I/usr/include")
 COMPILE_SECS = 300

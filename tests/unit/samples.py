@@ -48,6 +48,11 @@ def plain_values(depth: int = 3) -> st.SearchStrategy[Any]:
     return st.recursive(leaves, lambda inner: st.lists(inner, max_size=4).map(tuple), max_leaves=depth)
 
 
+def flat(pairs: list[tuple[str, str]]) -> tuple[str, ...]:
+    """Names and values in turn, as headers are stored."""
+    return tuple(text for pair in pairs for text in pair)
+
+
 times = st.integers(0, 2**63 - 1)
 uint32 = st.integers(0, 2**32 - 1)
 uint64 = st.integers(0, 2**64 - 1)
@@ -85,5 +90,6 @@ def records(draw: st.DrawFn) -> RecordFields:
         events_dropped=draw(uint64),
         crashes=draw(uint32),
         lease_ttl_us=draw(st.none() | times),
+        headers=draw(st.none() | st.lists(st.tuples(words, words), max_size=3).map(flat)),
         extra=draw(extras),
     )

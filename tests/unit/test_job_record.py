@@ -19,7 +19,7 @@ from telha_queue.record import RecordFields
 from telha_queue.scope import Scope
 
 ACME = Scope.named("acme")
-PLAIN_FIELDS = set(RecordFields._fields) - {"job_id", "payload", "extra"}
+PLAIN_FIELDS = set(RecordFields._fields) - {"job_id", "payload", "headers", "extra"}
 
 
 class Source:
@@ -27,6 +27,7 @@ class Source:
 
     def __init__(self, load_payload):
         self.load_payload = load_payload
+        self.scope_of = Scope
 
 
 def record_of(fields: RecordFields, load_payload=None) -> JobRecord:
@@ -38,6 +39,7 @@ def record_of(fields: RecordFields, load_payload=None) -> JobRecord:
 def test_every_field_reads_as_it_was_stored(fields):
     job = record_of(fields, lambda _: b"aside")
     assert {name: getattr(job, name) for name in PLAIN_FIELDS} == {name: getattr(fields, name) for name in PLAIN_FIELDS}
+    assert dict(job.headers) == dict(zip(*[iter(fields.headers or ())] * 2, strict=True))
     assert (job.scope, job.job_id) == (ACME, UUID(bytes=fields.job_id))
     assert job.payload == (b"aside" if fields.payload is None else fields.payload)
     assert type(job.state) is JobState

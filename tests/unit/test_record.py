@@ -56,7 +56,7 @@ def test_a_record_is_its_version_and_an_array(codec):
     assert value[0] == 1
     assert msgpack.unpackb(value[1:]) == [
         fresh().job_id, "embed", b"payload", 128, NOW, 0, 0, 0, None, None, None, None, None, None,
-        [[NOW, "enqueued", None]], 7, None, None, 0, 0, None,
+        [[NOW, "enqueued", None]], 7, None, None, 0, 0, None, None,
     ]  # fmt: skip
 
 
@@ -68,10 +68,12 @@ def test_only_a_merged_heartbeat_has_a_count(codec):
     assert decode(value).events == events
 
 
-@pytest.mark.parametrize("field_count", range(15, 21))
+@pytest.mark.parametrize("field_count", range(15, 22))
 def test_fields_that_an_older_writer_did_not_know_read_as_empty(codec, field_count):
     _, decode = codec
-    whole = fresh(payload_bytes=7, reaped_worker_id="w0", events_dropped=4, crashes=2, lease_ttl_us=9)
+    whole = fresh(
+        payload_bytes=7, reaped_worker_id="w0", events_dropped=4, crashes=2, lease_ttl_us=9, headers=("a", "b")
+    )
     decoded = decode(stored(values_of(whole)[:field_count]))
     absent = {name: RecordFields._field_defaults[name] for name in RecordFields._fields[field_count:]}
     assert decoded == whole._replace(**absent)

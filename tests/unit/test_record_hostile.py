@@ -34,15 +34,15 @@ RICH = twin.encode(
 def with_tail(raw: bytes, count: int = 1) -> bytes:
     """A record whose fields behind the known ones are these raw bytes."""
     packed = twin.encode(fresh())[1:]
-    assert packed[:3] == b"\xdc\x00\x15"
-    return b"\x01\xdc" + (21 + count).to_bytes(2) + packed[3:] + raw
+    assert packed[:3] == b"\xdc\x00\x16"
+    return b"\x01\xdc" + (22 + count).to_bytes(2) + packed[3:] + raw
 
 
 def with_field(name: str, raw: bytes) -> bytes:
     """A record with the raw bytes of one field exchanged."""
     packed = [msgpack.packb(value) for value in msgpack.unpackb(twin.encode(leased())[1:])]
     packed[RecordFields._fields.index(name)] = raw
-    return b"\x01\xdc\x00\x15" + b"".join(packed)
+    return b"\x01\xdc\x00\x16" + b"".join(packed)
 
 
 def verdict(decode, value: bytes):

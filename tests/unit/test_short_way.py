@@ -38,7 +38,12 @@ PAYLOADS = st.one_of(
 NUMBERS = st.one_of(
     st.none(), st.integers(), st.integers(-1, 256), st.sampled_from([True, 1.0, "1", Number(3), 2**32 - 1, 2**32])
 )
-SPECS = st.builds(JobSpec, TEXTS, PAYLOADS, NUMBERS, NUMBERS, st.sampled_from([None, 1, 0.5, "x"]), TEXTS, NUMBERS)
+HEADERS = st.one_of(
+    st.none(), st.none(), st.dictionaries(TEXTS, TEXTS, max_size=2), st.sampled_from([{}, "a", {"k": "x" * 1024}])
+)
+SPECS = st.builds(
+    JobSpec, TEXTS, PAYLOADS, NUMBERS, NUMBERS, st.sampled_from([None, 1, 0.5, "x"]), TEXTS, NUMBERS, HEADERS
+)
 
 
 def told(call):
@@ -53,7 +58,7 @@ def told(call):
 def values(result):
     if isinstance(result, InvalidArgument):
         return type(result), str(result)
-    names = ("kind", "payload", "priority", "not_before", "idempotency_key", "max_attempts")
+    names = ("kind", "payload", "priority", "not_before", "idempotency_key", "max_attempts", "headers")
     if isinstance(result, _seam.Token):
         names = ("scope", "job_id", "worker_id", "lease_generation")
     if isinstance(result, (_seam.Token, _seam.NewJob)):

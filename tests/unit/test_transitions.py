@@ -11,7 +11,7 @@ from samples import JOB_ID, NOW, records, uint32, uint64, words
 
 from telha_queue import _codec, transitions
 from telha_queue.errors import CorruptRecord, InvalidArgument, InvalidType
-from telha_queue.job import JobEvent, JobState
+from telha_queue.job import Cause, JobEvent, JobState
 from telha_queue.record import RecordFields, encode
 from telha_queue.transitions import MAX_ATTEMPTS, MAX_GENERATION, MAX_TIME_US, Command, Policy, Refusal, Verb
 
@@ -22,6 +22,10 @@ PLAIN = (JobEvent(1, "enqueued"), JobEvent(2, "leased", "w1"))
 MERGED = (*PLAIN, JobEvent(3, "extended", None, 4, 5))
 GATES = [None, NOW, NOW + 1]
 DEADLINES = [NOW - GRACE_US - 1, NOW - GRACE_US, NOW - GRACE_US + 1, NOW + TTL_US + 1]
+DELAYS = [None, 0, 5]
+HOW = {Verb.RELEASE: list(product(DELAYS, [Cause.ERROR])), Verb.FAIL: list(product(DELAYS, Cause))}
+"""Delays and causes of the verbs that look at them."""
+BUDGETS = dict.fromkeys(Verb, (0,)) | {Verb.FAIL: (0, 2), Verb.REAP: (0, 1, 2)}
 COUNTS = [(0, 0), (3, 3), (4, 1), (MAX_ATTEMPTS, MAX_ATTEMPTS)]
 
 
@@ -67,11 +71,13 @@ def test_every_guard_of_every_verb_in_every_state(state, verb):
         )
     ]  # fmt: skip
     commands = [
-        Command(verb, worker, generation, TTL_US, "it broke", b"so far", retryable, accept_late, 0)
+        Command(verb, worker, generation, TTL_US, "it broke", b"so far", retryable, accept_late, *how)
         for worker, generation, retryable, accept_late in product(["w1", "w2"], [7, 6], [True, False], [True, False])
+        for how in HOW.get(verb, [(None, Cause.ERROR)])
     ]
-    for record, command in product(records, commands):
-        outcome(record, command, policy=Policy(max_attempts=5, lease_grace_us=GRACE_US))
+    policies = [Policy(max_attempts=5, lease_grace_us=GRACE_US, max_crashes=budget) for budget in BUDGETS[verb]]
+    for record, command, policy in product(records, commands, policies):
+        outcome(record, command, policy=policy)
 
 
 @given(
@@ -79,15 +85,18 @@ def test_every_guard_of_every_verb_in_every_state(state, verb):
     st.sampled_from(Verb),
     st.tuples(words, uint64, st.none() | words, st.binary(max_size=300), st.booleans(), st.booleans()),
     st.booleans(),
-    st.lists(st.integers(0, MAX_TIME_US), min_size=3, max_size=3),
-    st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64, uint64),
+    st.tuples(st.integers(0, MAX_TIME_US), st.integers(0, MAX_TIME_US), st.none() | st.integers(0, MAX_TIME_US)),
+    st.sampled_from(Cause),
+    st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64, uint32, uint64),
 )
-def test_any_record_under_any_command(record, verb, arguments, holds, times, policy):
+def test_any_record_under_any_command(record, verb, arguments, holds, times, cause, policy):
     worker_id, generation, detail, continuation, retryable, accept_late = arguments
     if holds:
         worker_id, generation = record.worker_id or record.reaped_worker_id or worker_id, record.lease_generation
     now_us, ttl_us, delay_us = times
-    command = Command(verb, worker_id, generation, ttl_us, detail, continuation, retryable, accept_late, delay_us)
+    command = Command(
+        verb, worker_id, generation, ttl_us, detail, continuation, retryable, accept_late, delay_us, cause
+    )
     outcome(record, command, now_us, policy)
 
 
@@ -188,10 +197,10 @@ def test_a_trail_grown_by_many_steps_stays_equal_to_the_readable_one():
     assert record.events_dropped > 0
 
 
-@pytest.mark.parametrize("name", ["lease_generation", "ttl_us", "delay_us"])
+@pytest.mark.parametrize("name", ["lease_generation", "ttl_us", "delay_us", "cause"])
 def test_arguments_of_another_type_or_range_are_refused(name):
     value = encode(job(JobState.LEASED))
-    for bad in (True, 1.0, "1", None):
+    for bad in (True, 1.0, "1", *([None] if name != "delay_us" else [])):
         with pytest.raises(InvalidType):
             _codec.step(value, held(Verb.EXTEND, **{name: bad}), NOW, Policy())
     for bad in (-1, 2**64):

@@ -1,0 +1,26 @@
+"""What renews leases without the interpreter. `ext/_keeper.pyx` says what each promises."""
+
+from collections.abc import Iterable
+from typing import final
+
+from telha_queue.job import JobRecord, Lease
+from telha_queue.keeper import Held as AnyHeld
+
+@final
+class Renewer: ...
+
+@final
+class Held:
+    @property
+    def over(self) -> str | None: ...
+    def progress(self) -> None: ...
+
+@final
+class Keeper:
+    def __init__(self, renewer: Renewer, now_us: int, default_ttl_us: int) -> None: ...
+    def hold(
+        self, leases: list[JobRecord | Lease] | tuple[JobRecord | Lease, ...], timeout_us: int, progress_us: int | None
+    ) -> list[AnyHeld]: ...
+    def end(self, holds: Iterable[AnyHeld]) -> None: ...
+    def wait(self, wait_us: int) -> list[AnyHeld]: ...
+    def close(self) -> None: ...

@@ -1,0 +1,48 @@
+"""Calls a task's function for a job, and says what came of it. Knows no threads and no queue."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from telha_queue.worker import tracing
+from telha_queue.worker.logs import current
+from telha_queue.worker.verdict import Done, ErrorRules, Outcome, outcome_of
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from telha_queue.job import JobRecord
+    from telha_queue.worker.job import Job
+    from telha_queue.worker.task import AnyTask
+
+_DONE = Done()
+
+
+def call(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str) -> Outcome:
+    """Run a plain function to its end."""
+    token = current.set(job.record)
+    try:
+        with span(job.record, worker_id):
+            task.run(job)
+    except Exception as error:  # noqa: BLE001  # whatever a handler raises is its outcome
+        return outcome_of(error, rules)
+    finally:
+        current.reset(token)
+    return _DONE
+
+
+async def call_async(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str) -> Outcome:
+    """Run an `async def` to its end; a cancellation passes through."""
+    current.set(job.record)  # of this task of the loop, and of those that it starts
+    try:
+        with span(job.record, worker_id):
+            await task.run(job)
+    except Exception as error:  # noqa: BLE001  # as above
+        return outcome_of(error, rules)
+    return _DONE
+
+
+def span(record: JobRecord, worker_id: str) -> AbstractContextManager[None]:
+    """A span of tracing, if the program traces."""
+    return tracing.processing(record, worker_id) if tracing.is_on() else nullcontext()

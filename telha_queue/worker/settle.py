@@ -1,0 +1,162 @@
+"""Writes outcomes to the queue: as many in one write as there are when the last write is over.
+
+An outcome that the store cannot take now is tried again until it can, or the lease is lost: the handler has done its
+work, and that is not to be done again because a disk was full for a minute.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
+
+from telha_queue.errors import JobError, LeaseConflict, StorageError, StoreClosed
+from telha_queue.job import Failure, JobRecord, JobState
+from telha_queue.worker.claim import Claim
+from telha_queue.worker.roster import MAX_BATCH
+from telha_queue.worker.verdict import Done, Failed, GivenBack, Outcome
+
+if TYPE_CHECKING:
+    from telha_queue.keeper import LeaseKeeper
+    from telha_queue.queue import Queue
+
+log = logging.getLogger("telha_queue.worker")
+
+_FIRST_PAUSE_SECS = 0.05
+_LAST_PAUSE_SECS = 1.0
+
+
+class Settled:
+    """A claim, its outcome, and what the queue made of it: the job, or the error by which it was refused."""
+
+    __slots__ = ("claim", "outcome", "result", "run_ns")
+
+    def __init__(self, claim: Claim, outcome: Outcome) -> None:
+        self.claim = claim
+        self.outcome = outcome
+        self.result: JobRecord | JobError | None = None
+        self.run_ns = time.monotonic_ns() - claim.started_ns if claim.started_ns else 0
+
+
+Write = Callable[[Sequence[Settled]], Sequence[JobRecord | JobError]]
+
+
+class Settler:
+    """A thread that writes outcomes. `put` is safe to use from many threads."""
+
+    def __init__(self, queue: Queue, keeper: LeaseKeeper, on_settled: Callable[[Sequence[Settled]], None]) -> None:
+        self._queue = queue
+        self._keeper = keeper
+        self._on_settled = on_settled
+        self._due: SimpleQueue[Settled | None] = SimpleQueue()
+        self._gives_up = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="telha-settler", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread.is_alive()
+
+    def put(self, claim: Claim, outcome: Outcome) -> None:
+        """Have it written soon. The claim has been decided."""
+        self._due.put(Settled(claim, outcome))
+
+    def stop(self, timeout_secs: float) -> None:
+        """Write what there is and end; what the store has not taken by then is given up."""
+        self._due.put(None)
+        self._thread.join(timeout_secs)
+        self._gives_up.set()
+        self._thread.join(_LAST_PAUSE_SECS)
+
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            batch: list[Settled] = []
+            first = self._due.get()
+            try:
+                while first is not None:
+                    batch.append(first)
+                    if len(batch) == MAX_BATCH:
+                        break
+                    first = self._due.get_nowait()
+                else:
+                    is_last = True
+            except Empty:
+                pass
+            if batch:
+                self._settle(batch)
+
+    def _settle(self, batch: list[Settled]) -> None:
+        done = [one for one in batch if isinstance(one.outcome, Done)]
+        failed = [one for one in batch if isinstance(one.outcome, Failed)]
+        if done:
+            self._write(done, lambda due: self._queue.complete_many([one.claim.record for one in due]))
+        if failed:
+            self._write(failed, lambda due: self._queue.fail_many([_failure(one) for one in due]))
+        for one in batch:
+            if isinstance(one.outcome, GivenBack):
+                self._write([one], self._give_back)
+        self._keeper.end([one.claim.held for one in batch])
+        self._on_settled(batch)
+
+    def _give_back(self, due: Sequence[Settled]) -> list[JobRecord | JobError]:
+        [one] = due
+        assert isinstance(one.outcome, GivenBack)
+        try:
+            return [self._queue.release(one.claim.record, delay_secs=one.outcome.delay_secs)]
+        except StorageError:
+            raise
+        except JobError as refused:
+            return [refused]
+
+    def _write(
+        self, due: Sequence[Settled], write: Callable[[Sequence[Settled]], Sequence[JobRecord | JobError]]
+    ) -> None:
+        pause_secs, is_repeat = 0.0, False
+        while True:
+            try:
+                results = write(due)
+            except StoreClosed as closed:
+                results = [closed] * len(due)
+            except StorageError as error:
+                if self._gives_up.is_set():
+                    results = [error] * len(due)
+                else:
+                    if not pause_secs:
+                        log.error("%d outcomes cannot be written now, and will be: %s", len(due), error)
+                    pause_secs = min(max(2 * pause_secs, _FIRST_PAUSE_SECS), _LAST_PAUSE_SECS)
+                    is_repeat = is_repeat or error.outcome == "unknown"
+                    self._gives_up.wait(pause_secs)
+                    continue
+            except JobError as error:  # an argument that the queue does not take: a bad delay, say
+                results = [error] * len(due)
+            for one, result in zip(due, results, strict=True):
+                one.result = self._as_written(one) if is_repeat and isinstance(result, LeaseConflict) else result
+            return
+
+    def _as_written(self, one: Settled) -> JobRecord | JobError:
+        """What a refusal means after a write whose outcome was unknown: it may have been made after all."""
+        record = one.claim.record
+        try:
+            now = self._queue.get(record.scope, record.job_id)
+        except JobError as error:
+            return error
+        last = now.events[-1].transition
+        made = last == "completed" if isinstance(one.outcome, Done) else last in ("failed", "dead", "released")
+        if made and now.lease_generation == record.lease_generation and now.state is not JobState.LEASED:
+            return now
+        return LeaseConflict(
+            record.job_id, held=now.lease_generation, presented=record.lease_generation, state=now.state
+        )
+
+
+def _failure(one: Settled) -> Failure:
+    outcome = one.outcome
+    assert isinstance(outcome, Failed)
+    return Failure(one.claim.record, outcome.error, outcome.retryable, outcome.delay_secs, outcome.cause)

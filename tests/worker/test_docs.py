@@ -1,0 +1,33 @@
+"""The examples of docs/workers.md run as they stand, and print what the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "workers.md").read_text()
+EXAMPLES = re.findall(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", PAGE, re.DOTALL)
+
+
+def test_every_example_was_found():
+    assert len(EXAMPLES) == PAGE.count("```python")
+
+
+@pytest.mark.parametrize(("title", "program", "output"), EXAMPLES, ids=[title for title, _, _ in EXAMPLES])
+def test_an_example_does_what_the_page_says(tmp_path, title, program, output):
+    script = tmp_path / "example.py"
+    script.write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    ended = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    if output:
+        assert ended.stdout == output

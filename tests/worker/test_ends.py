@@ -1,0 +1,206 @@
+"""Leases and deadlines: what becomes of a job whose handler hangs, loses its lease, or is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+import worker_tasks
+
+from telha_queue import JobState, Lease, Scope
+from telha_queue.worker import Job, task
+
+ACME = Scope.named("acme")
+
+
+def test_a_hung_thread_is_abandoned_at_its_deadline_and_the_worker_goes_on(queue, clock, work, until):
+    go = threading.Event()
+
+    @task("hang", timeout_secs=5, max_attempts=2)
+    def hang(job: Job) -> None:
+        go.wait(20)
+
+    @task("quick")
+    def quick(job: Job) -> None: ...
+
+    hung = hang.enqueue(queue, ACME)
+    worker = work(hang, quick, concurrency=1)
+    until(lambda: queue.get(ACME, hung.job_id).state is JobState.LEASED and worker.load()["general"].used)
+    until(lambda: worker.status()["running"])
+    clock.advance(secs=5)
+    until(lambda: queue.get(ACME, hung.job_id).state is JobState.PENDING)
+    after = queue.get(ACME, hung.job_id)
+    assert (after.attempts, after.crashes, after.events[-1].transition) == (1, 0, "failed")
+    assert after.events[-1].detail == "timeout: the handler ran longer than 5 s"
+    assert worker.abandoned == 1
+    following = quick.enqueue(queue, ACME)
+    until(lambda: queue.get(ACME, following.job_id).state is JobState.COMPLETED)
+    assert worker.counters.total("timeout") == 1
+    go.set()
+    until(lambda: worker.abandoned == 0)
+    assert queue.get(ACME, hung.job_id).state is JobState.PENDING
+
+
+@pytest.mark.parametrize(("retries", "state", "reason"), [(True, "pending", None), (False, "dead", "timeout")])
+def test_a_coroutine_is_cancelled_at_its_deadline(queue, clock, work, until, retries, state, reason):
+    import anyio
+
+    ended = []
+
+    @task("hang", timeout_secs=5, retries_timeout=retries)
+    async def hang(job: Job) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(job.lost.reason)
+
+    job = hang.enqueue(queue, ACME)
+    worker = work(hang)
+    until(lambda: worker.status()["running"])
+    clock.advance(secs=5)
+    until(lambda: ended)
+    until(lambda: str(queue.get(ACME, job.job_id).state) == state)
+    assert ended == ["timeout"]
+    assert queue.get(ACME, job.job_id).dead_reason == reason
+    until(lambda: worker.load()["general"].used == 0)
+
+
+def test_a_handler_that_makes_no_progress_is_stopped_and_one_that_does_is_not(queue, clock, work, until):
+    steps, go = [], threading.Semaphore(0)
+
+    @task("slow", progress_secs=5)
+    def slow(job: Job) -> None:
+        while go.acquire(timeout=20) and not job.lost:
+            job.progress()
+            steps.append(job.lost.reason)
+
+    job = slow.enqueue(queue, ACME)
+    worker = work(slow)
+    until(lambda: worker.status()["running"])
+    for step in (1, 2, 3):
+        go.release()
+        until(lambda step=step: len(steps) == step)
+        clock.advance(secs=4)
+    assert queue.get(ACME, job.job_id).state is JobState.LEASED
+    clock.advance(secs=1)
+    until(lambda: queue.get(ACME, job.job_id).attempts == 1)
+    assert queue.get(ACME, job.job_id).events[-1].detail == "timeout: the handler made no progress for 5 s"
+    go.release()
+
+
+@pytest.mark.parametrize("how", ["reaped", "completed by an operator's hand"])
+def test_a_handler_is_told_that_its_lease_is_lost_and_its_result_is_refused_once(
+    queue, clock, work, until, caplog, how
+):
+    told, go = [], threading.Event()
+
+    @task("x")
+    def x(job: Job) -> None:
+        told.append(job.lost.wait(20))
+        told.append(job.lost.reason)
+        go.wait(20)
+
+    job = x.enqueue(queue, ACME)
+    worker = work(x, lease_ttl_secs=60, reaper=False)
+    until(lambda: worker.status()["running"])
+    held = queue.get(ACME, job.job_id)
+    if how == "reaped":
+        queue.release(held)  # as a reaper would have it, and another worker takes it
+        [other] = queue.lease_many(ACME, 1, worker_id="other")
+        assert other.job_id == job.job_id
+    else:
+        queue.complete(Lease(ACME, held.job_id, held.worker_id, held.lease_generation))
+    clock.advance(secs=20)
+    if how == "reaped":
+        until(lambda: told == [True, "lost"])
+    go.set()
+    until(lambda: worker.counters.total("lost") == 1)
+    assert [record.levelname for record in caplog.records if "refused" in record.message] == ["WARNING"]
+    assert queue.get(ACME, job.job_id).state is (JobState.LEASED if how == "reaped" else JobState.COMPLETED)
+
+
+def test_a_coroutine_can_await_the_loss(queue, clock, work, until):
+    told = []
+
+    @task("x")
+    async def x(job: Job) -> None:
+        await job.lost
+        told.append(job.lost.reason)
+
+    x.enqueue(queue, ACME)
+    worker = work(x, lease_ttl_secs=60, reaper=False)
+    until(lambda: worker.status()["running"])
+    [held] = queue.list(state=JobState.LEASED)
+    queue.release(held, delay_secs=3600)
+    clock.advance(secs=20)
+    until(lambda: told == ["lost"])
+
+
+def test_a_lease_is_kept_for_as_long_as_the_handler_works(queue, clock, work, until):
+    go = threading.Event()
+
+    @task("x")
+    def x(job: Job) -> None:
+        go.wait(20)
+
+    job = x.enqueue(queue, ACME)
+    worker = work(x, lease_ttl_secs=60)
+    until(lambda: worker.status()["running"])
+    for _ in range(10):
+        before = queue.get(ACME, job.job_id).lease_deadline
+        clock.advance(secs=30)
+        until(lambda before=before: queue.get(ACME, job.job_id).lease_deadline > before)
+    queue.reap_expired()
+    go.set()
+    until(lambda: queue.get(ACME, job.job_id).state is JobState.COMPLETED)
+    assert queue.get(ACME, job.job_id).lease_generation == 1
+
+
+def test_a_task_in_a_process_runs_there_and_can_do_what_others_can(queue, work, until):
+    job = worker_tasks.whereabouts.enqueue(queue, ACME, word="hello")
+    worker = work(worker_tasks.whereabouts, processes=1)
+    until(lambda: queue.get(ACME, job.job_id).state is JobState.COMPLETED)
+    [told] = [event.detail for event in queue.get(ACME, job.job_id).events if event.transition == "stats"]
+    assert told.split()[0] == "hello"
+    assert [int(told.split()[1])] == worker._crew.pids
+    assert int(told.split()[1]) != os.getpid()
+
+
+@pytest.mark.parametrize(("how", "reason"), [("dies", "poison"), ("raises", "not_retryable")])
+def test_what_ends_a_task_in_a_process(queue, clock, work, until, how, reason):
+    job = worker_tasks.ends.enqueue(queue, ACME, how=how)
+    work(worker_tasks.ends)
+    for _ in range(2):
+        until(lambda: queue.get(ACME, job.job_id).state is not JobState.LEASED)
+        clock.advance(secs=3600)
+    until(lambda: queue.get(ACME, job.job_id).state is JobState.DEAD)
+    dead = queue.get(ACME, job.job_id)
+    assert dead.dead_reason == reason
+    assert (dead.attempts, dead.crashes) == ((2, 2) if how == "dies" else (1, 0))
+
+
+def test_a_killed_process_costs_an_attempt_and_a_crash_and_is_replaced(queue, clock, work, until):
+    job = worker_tasks.sleeps.enqueue(queue, ACME)
+    worker = work(worker_tasks.sleeps)
+    until(lambda: [event for event in queue.get(ACME, job.job_id).events if event.transition == "stats"])
+    [pid] = worker._crew.pids
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: queue.get(ACME, job.job_id).state is JobState.PENDING)
+    after = queue.get(ACME, job.job_id)
+    assert (after.attempts, after.crashes, after.worker_id) == (1, 1, None)
+    assert after.events[-1].detail == "the process of the handler died: signal SIGKILL"
+    clock.advance(secs=3600)
+    until(lambda: worker._crew.pids and worker._crew.pids != [pid])
+
+
+def test_a_process_is_killed_at_the_deadline_of_its_job(queue, clock, work, until):
+    job = worker_tasks.sleeps.enqueue(queue, ACME)
+    worker = work(worker_tasks.sleeps)
+    until(lambda: [event for event in queue.get(ACME, job.job_id).events if event.transition == "stats"])
+    clock.advance(secs=3600)
+    until(lambda: queue.get(ACME, job.job_id).attempts == 1)
+    assert queue.get(ACME, job.job_id).crashes == 0
+    until(lambda: worker.load()["general"].used == 0)
+    assert worker._crew.pids == []
