@@ -39,7 +39,7 @@ constexpr size_t kReadyLimit = 8;
 enum State : uint8_t { kPending, kLeased, kCompleted };
 
 bool forgets_to_wake = false, forgets_claims = false;
-std::chrono::milliseconds patience{30'000};
+std::chrono::milliseconds patience{20'000};
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -97,6 +97,11 @@ class Rows {
     std::shared_lock lock(mutex_);
     const auto found = rows_.find(key);
     return found == rows_.end() ? Row() : found->second;
+  }
+  bool has(const std::string& scope) const {
+    std::shared_lock lock(mutex_);
+    const auto at = rows_.lower_bound(scope);
+    return at != rows_.end() && at->first.compare(0, scope.size(), scope) == 0;
   }
   // The pending rows of a scope from an order on.
   std::vector<Row> pending(const std::string& scope, const std::string& cursor) const {
@@ -176,7 +181,7 @@ void fill(Store* store, Window* window, int64_t now) {
     *scopes.add() = std::string(window->scope(), Key::kScopeBytes);
   } else {
     for (int scope = 0; scope < kScopes && !store->scopes.is_complete(); ++scope) {
-      if (!store->rows.pending(scope_of(scope), "").empty()) store->scopes.add(scope_of(scope).data());
+      if (store->rows.has(scope_of(scope))) store->scopes.add(scope_of(scope).data());
     }
     store->scopes.set_complete();
     store->scopes.copy_to(&scopes);
@@ -201,16 +206,13 @@ void fill(Store* store, Window* window, int64_t now) {
   window->end_scan(least.empty() ? nullptr : least.data());
 }
 
-// As lease.pxd: pick and claim under the mutex, read and write without it. Null when nothing is ready.
-Row lease(Store* store, const char* scope, const Kinds& kinds) {
-  const int64_t now = store->now.load();
-  Lock lock(store->mutex);
-  ReadyJob picked;
+// As lease.pxd. Claims what is next; false when nothing is ready.
+bool pick(Store* store, Lock& lock, const char* scope, const Kinds& kinds, int64_t now, ReadyJob* picked) {
   for (;;) {
     Window* const window = store->windows.find(scope, kinds);
     const ReadyJob* const ready = window->first(now);
     if (ready == nullptr) {
-      if (window->is_complete()) return Row();
+      if (window->is_complete()) return false;
       fill(store, window, now);
       lock.unlock();
       lock.lock();
@@ -222,30 +224,34 @@ Row lease(Store* store, const char* scope, const Kinds& kinds) {
       store->claims.wait_for(lock, id);
       continue;
     }
-    picked = *ready;
-    store->windows.withdraw(picked.key.bytes);
+    *picked = *ready;
+    store->windows.withdraw(picked->key.bytes);
     if (claim == Claim::kLease && !forgets_claims) continue;
     store->claims.take(id, Claim::kLease);
-    break;
+    return true;
   }
-  lock.unlock();
-  if (forgets_claims) std::this_thread::yield();
-  const Row row = picked.row.is_null() ? store->rows.get(std::string(picked.key.bytes, Key::kBytes)) : picked.row;
+}
+
+// Reads and writes without the mutex. One that is gated, or has moved on, is left, and the next is picked.
+Row lease(Store* store, const char* scope, const Kinds& kinds) {
+  const int64_t now = store->now.load();
+  Lock lock(store->mutex);
   Row leased;
-  if (!row.is_null() && value_of(row).not_before <= now) {
-    Value value = value_of(row);
-    ++value.generation;
-    leased = row_of(row.key(), kLeased, value);
-    const int before = store->holders[number_of(row.key())].exchange(1);
-    require(before == 0, "a job was handed out to two, or after its end");
-    store->rows.write(row.key(), leased);
-  }
-  lock.lock();
-  store->claims.give_back(JobId(picked.key.bytes + Row::kJobIdAt));
-  if (!leased.is_null()) {
-    tell_moved(store, leased);
-  } else if (!row.is_null()) {
-    tell_moved(store, row);
+  for (ReadyJob picked; leased.is_null() && pick(store, lock, scope, kinds, now, &picked);) {
+    lock.unlock();
+    if (forgets_claims) std::this_thread::yield();
+    const Row row = picked.row.is_null() ? store->rows.get(std::string(picked.key.bytes, Key::kBytes)) : picked.row;
+    if (!row.is_null() && value_of(row).not_before <= now) {
+      Value value = value_of(row);
+      ++value.generation;
+      leased = row_of(row.key(), kLeased, value);
+      const int before = store->holders[number_of(row.key())].exchange(1);
+      require(before == 0, "a job was handed out to two, or after its end");
+      store->rows.write(row.key(), leased);
+    }
+    lock.lock();
+    store->claims.give_back(JobId(picked.key.bytes + Row::kJobIdAt));
+    if (!row.is_null()) tell_moved(store, leased.is_null() ? row : leased);
   }
   return leased;
 }
@@ -300,9 +306,12 @@ void consume(Store* store, Random random, int scope, const char* kind, bool has_
     waiter.kinds = &kinds;
     lock.lock();
     if (store->is_over()) return;
+    const uint64_t moves = store->moves.load();
     const bool was_woken = store->waiters.sleep(lock, &waiter, ticket, patience.count() * 1000);
     lock.unlock();
-    require(was_woken || store->is_over() || !is_ready(store, scope, kinds), "somebody sleeps beside a job");
+    // Where others got on meanwhile, the job may have come this moment.
+    const bool is_idle = !was_woken && !store->is_over() && store->moves.load() == moves;
+    require(!is_idle || !is_ready(store, scope, kinds), "somebody sleeps beside a job");
   }
 }
 

@@ -39,13 +39,12 @@ def run(
     keep: Path | None = None,
 ) -> Result:
     """Run a harness to its end; `wanted` overrides how many cycles."""
-    wanted = harness.wanted(scale) if wanted is None else wanted
-    if wanted == 0:
+    if wanted is None and harness.wanted(scale) == 0:
         return Result(0, skipped=f"not at scale {scale}")
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f"telha-{harness.name}-", dir=folder or default_folder()) as own:
-        request = Request(scale, wanted, seed, Path(own), keep)
+        request = Request(scale, harness.wanted(scale) if wanted is None else wanted, seed, Path(own), keep)
         started = time.perf_counter()
         try:
             result = harness.run(request)
