@@ -181,7 +181,8 @@ class Crew:
         if self._roster.decide(claim):
             self._settler.put(claim, self._spread(claim, outcome))
         following = self._roster.leave(claim)
-        if following is None:
+        limits = claim.task.limits
+        if following is None or limits.is_process or limits.concurrency is not None:  # of its own kind at least
             self._on_room()
         return following
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from telha_queue.worker import tracing
 from telha_queue.worker.logs import current
-from telha_queue.worker.verdict import Done, ErrorRules, Outcome, outcome_of
+from telha_queue.worker.verdict import Done, ErrorRules, Failed, Outcome, outcome_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -24,11 +26,14 @@ def call(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str) -> Outcome:
     token = current.set(job.record)
     try:
         with span(job.record, worker_id):
-            task.run(job)
-    except Exception as error:  # noqa: BLE001  # whatever a handler raises is its outcome
+            result = task.run(job)
+    except BaseException as error:  # noqa: BLE001  # even SystemExit: a handler ends its attempt, not its thread
         return outcome_of(error, rules)
     finally:
         current.reset(token)
+    if result is not None and inspect.iscoroutine(result):
+        result.close()
+        return Failed("the function returned a coroutine: declare the task itself with async def", retryable=False)
     return _DONE
 
 
@@ -38,7 +43,9 @@ async def call_async(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str)
     try:
         with span(job.record, worker_id):
             await task.run(job)
-    except Exception as error:  # noqa: BLE001  # as above
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001  # as above
         return outcome_of(error, rules)
     return _DONE
 

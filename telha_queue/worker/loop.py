@@ -60,9 +60,11 @@ class _Run(Generic[T]):
 
     async def whole(self) -> None:
         result: T | None = None
-        with wanted("anyio", "worker").CancelScope() as self._scope:  # before whoever cancels it: the loop keeps order
-            result = await self._handler()
-        self._then(result)
+        try:
+            with wanted("anyio", "worker").CancelScope() as self._scope:  # before whoever cancels it: loops keep order
+                result = await self._handler()
+        finally:
+            self._then(result)
 
     async def cancel(self) -> None:
         self._scope.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -63,6 +64,8 @@ class Budget(Exception):
 
 
 ENDS = {
+    "exit": (SystemExit(3), JobState.PENDING, 1, 10),
+    "interrupt": (KeyboardInterrupt(), JobState.PENDING, 1, 10),
     "unknown": (ValueError("bad"), JobState.PENDING, 1, 10),
     "permanent": (Permanent("no such file"), JobState.DEAD, 1, None),
     "retry": (Retry("later", delay_secs=77), JobState.PENDING, 1, 77),
@@ -87,6 +90,30 @@ def test_what_a_handler_raises_decides(queue, clock, work, until, error, state, 
     if attempts:
         assert after.events[-1].detail.splitlines()[0].startswith(type(error).__name__)
         assert "test_worker.py" in after.events[-1].detail
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), ValueError()], ids=repr
+)
+def test_whatever_a_coroutine_raises_it_leaves_its_place(queue, work, until, error):
+    @task("x")
+    async def x(job: Job) -> None:
+        raise error
+
+    job = x.enqueue(queue, ACME)
+    worker = work(x, concurrency=1)
+    until(lambda: queue.get(ACME, job.job_id).attempts == 1)
+    until(lambda: worker.load()["general"].used == 0)
+
+
+def test_a_function_that_returns_a_coroutine_says_so(queue, work, until):
+    async def coroutine() -> None: ...
+
+    x = task("x")(lambda job: coroutine())
+    job = x.enqueue(queue, ACME)
+    work(x)
+    until(lambda: queue.get(ACME, job.job_id).state is JobState.DEAD)
+    assert "declare the task itself with async def" in queue.get(ACME, job.job_id).events[-1].detail
 
 
 def test_a_handler_that_always_asks_for_a_delay_is_dead_at_its_ceiling(queue, clock, work, until):
