@@ -1,6 +1,6 @@
 """The demo: ingest a folder of real files with worker threads, lose a worker on the way, repair a poisoned job.
 
-Reading order: worker.py, the loop that every user of the queue writes; work.py, what is done for each job; then this
+Reading order: worker.py, the loop of a worker in the verbs of the queue; work.py, what is done for each job; then this
 file, which sets the stage and looks on. Run it with `make demo`; README.md says what there is to see.
 """
 

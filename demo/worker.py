@@ -1,4 +1,4 @@
-"""A worker: lease a job, handle it, say how it went. Every user of the queue writes this loop."""
+"""A worker by hand: lease a job, handle it, say how it went. Programs use `telha_queue.worker`, which does more."""
 
 from __future__ import annotations
 
