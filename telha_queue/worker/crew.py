@@ -20,7 +20,9 @@ from telha_queue.worker.verdict import Done, ErrorRules, Failed, GivenBack, Outc
 
 if TYPE_CHECKING:
     from telha_queue.config import QueueConfig
+    from telha_queue.job import Exact
     from telha_queue.worker.claim import Claim
+    from telha_queue.worker.lanes import Share
     from telha_queue.worker.periodic import Ticks
     from telha_queue.worker.roster import Roster
     from telha_queue.worker.settle import Settler
@@ -49,6 +51,7 @@ class Crew:
         jitter: float,
         worker_id: str,
         on_room: Callable[[], None],
+        lease_one: Callable[[Share, Sequence[Exact]], Claim | None],
     ) -> None:
         self._config = config
         self._roster = roster
@@ -60,6 +63,7 @@ class Crew:
         self._chance = random.Random(secrets.randbits(64))
         self._worker_id = worker_id
         self._on_room = on_room
+        self._lease_one = lease_one
         self._threads: Threads[Claim] = Threads("telha-task", concurrency, self._run_in_thread)
         self._loop = Loop()
         self._children = Children(tasks, rules)
@@ -128,7 +132,7 @@ class Crew:
             if outcome is None:
                 claim.thread = threading.get_ident()
                 outcome = self._call(claim)
-            following = self._end(claim, outcome)
+            following = self._successor(claim, outcome)
             if following is not None and following.task.limits.is_async:
                 self._start_on_loop(following)
                 following = None
@@ -176,10 +180,25 @@ class Crew:
         if following is not None:
             self.start(following)
 
+    def _successor(self, claim: Claim, outcome: Outcome) -> Claim | None:
+        """What this thread runs next. While there is work it leases for itself: nothing is handed between threads."""
+        kinds = self._roster.may_go_on(claim)
+        if not kinds:
+            return self._end(claim, outcome)
+        self._settle(claim, outcome)
+        leased = self._lease_one(claim.share, kinds)
+        return self._leave(claim) if leased is None else self._roster.replace(claim, leased)
+
     def _end(self, claim: Claim, outcome: Outcome) -> Claim | None:
         """A handler has ended; returns the job that starts in its place."""
+        self._settle(claim, outcome)
+        return self._leave(claim)
+
+    def _settle(self, claim: Claim, outcome: Outcome) -> None:
         if self._roster.decide(claim):
             self._settler.put(claim, self._spread(claim, outcome))
+
+    def _leave(self, claim: Claim) -> Claim | None:
         following = self._roster.leave(claim)
         limits = claim.task.limits
         if following is None or limits.is_process or limits.concurrency is not None:  # of its own kind at least

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from telha_queue.errors import StorageError, StoreClosed
@@ -156,12 +156,28 @@ class Intake:
         finally:
             self._is_asleep = False
 
-    def _lease(self, share: Share, n: int, kinds: tuple[Exact, ...]) -> int:
+    def lease_one(self, share: Share, kinds: Sequence[Exact]) -> Claim | None:
+        """For a thread that goes on by itself: a job, which has no place yet; None if there is none, or on an error."""
+        if self._stopping.is_set():
+            return None
+        try:
+            claims = self._claims(share, 1, kinds)
+        except StorageError:
+            return None  # the next pass meets it, and tells
+        return claims[0] if claims else None
+
+    def _lease(self, share: Share, n: int, kinds: Sequence[Exact]) -> int:
+        claims = self._claims(share, n, kinds)
+        for claim in self._roster.add(claims):
+            self._start(claim)
+        return len(claims)
+
+    def _claims(self, share: Share, n: int, kinds: Sequence[Exact]) -> list[Claim]:
         records = self._queue.lease_many(
             self._scope, n, kinds, worker_id=self._worker_id, lease_ttl_secs=self._ttl_secs
         )
         if not records:
-            return 0
+            return []
         now_ns, now_us = time.monotonic_ns(), self._queue.now_us()
         kept = self._watch.hold(records)
         claims = [
@@ -169,6 +185,4 @@ class Intake:
             for record, held in zip(records, kept, strict=True)
         ]
         self._watch.remember(claims)
-        for claim in self._roster.add(claims):
-            self._start(claim)
-        return len(records)
+        return claims

@@ -108,6 +108,30 @@ class Roster:
         with self._lock:
             return self._leave(claim) if claim in self._running else None
 
+    def may_go_on(self, claim: Claim) -> tuple[Exact, ...]:
+        """Of which kinds whoever ends this job may lease the next one by itself, for the same permit; or of none.
+
+        None with `prefetch`, which leases many at once; when the permit is owed to a lane; or where kinds have limits.
+        """
+        share = claim.share
+        with self._lock:
+            is_busy = self._is_stopping or self._unsettled >= MAX_UNSETTLED or self._prefetch > 0
+            is_owed = share is self._permits.general and any(lane.lent for lane in self._permits.lanes)
+            if is_busy or is_owed or self._caps or self._process_caps or claim not in self._running:
+                return ()
+            return share.kinds
+
+    def replace(self, claim: Claim, following: Claim) -> Claim | None:
+        """Let a job have the place of another that has ended; it waits in line if that place is gone."""
+        with self._lock:
+            self.added += 1
+            if claim in self._running:
+                self._running.discard(claim)
+                self._running.add(following)
+                return following
+            self._lines[following.share.name].append(following)
+            return None
+
     def oust(self, claim: Claim) -> tuple[bool, Claim | None]:
         """Take the place of a job whose handler is not waited for any more: whether it had one, and who starts."""
         with self._lock:

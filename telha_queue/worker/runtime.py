@@ -102,6 +102,7 @@ class Worker:
             jitter=jitter,
             worker_id=self.worker_id,
             on_room=lambda: self._intake.nudge(),
+            lease_one=lambda share, kinds: self._intake.lease_one(share, kinds),
         )
         self._intake = Intake(
             queue,
@@ -221,13 +222,13 @@ class Worker:
 
     def _on_settled(self, batch: Sequence[Settled]) -> None:
         self._watch.forget(batch)
-        self.counters.add(batch)
         for one in batch:
             if isinstance(one.result, StorageError) and not isinstance(one.result, StoreClosed):
                 log.error("job %s: its outcome was not written: %s", one.claim.record.job_id, one.result)
             elif isinstance(one.result, Exception):
                 one.claim.job.lost.set("lost")
                 log.warning("job %s: its outcome was refused: %s", one.claim.record.job_id, one.result)
+        self.counters.add(batch)
         self._roster.settled(len(batch))
 
     def _on_store(self, error: StorageError | None) -> None:
