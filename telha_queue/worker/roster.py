@@ -66,8 +66,10 @@ class Roster:
         with self._lock:
             if self._is_stopping or self._unsettled >= MAX_UNSETTLED:
                 return 0, ()
-            spare = min(self._prefetch, share.total)
-            n = min(self._permits.room(share) + spare - len(self._lines[share.name]), MAX_BATCH)
+            n, waiting = self._permits.room(share), len(self._lines[share.name])
+            if waiting <= self._prefetch // 2:  # many at once, and not one for each that was started
+                n += self._prefetch - waiting
+            n = min(n, MAX_BATCH)
             kinds = share.kinds
             if self._caps or self._process_caps:
                 frees = {kind: self._free_of(kind) for kind in kinds}
@@ -199,7 +201,8 @@ class Roster:
             self._permits.take(share)
             after = line.popleft()
             self._running.add(after)
-            self._changes += 1  # there is room in the line
+            if len(line) == self._prefetch // 2 or self._caps or self._process_caps:
+                self._tell()
             return after
         self._tell()
         return None

@@ -87,7 +87,7 @@ class Worker:
         self.counters = Counters([task.kind for task in listed])
         self._roster = Roster(listed, lanes, concurrency, prefetch, processes or os.cpu_count() or 1)
         self._keeper = queue.keeper()
-        self._settler = Settler(queue, self._keeper, late, self._on_settled)
+        self._settler = Settler(queue, self._keeper, late, prefetch > 0, self._on_settled)
         self._watch = Watch(self._keeper, lambda claim, reason: self._crew.over(claim, reason))
         ticks = Ticks(queue, listed, scope)
         self._crew = Crew(

@@ -27,6 +27,8 @@ log = logging.getLogger("telha_queue.worker")
 
 _FIRST_PAUSE_SECS = 0.05
 _LAST_PAUSE_SECS = 1.0
+_GATHER_SECS = 0.002
+"""For how long outcomes of short jobs are gathered before they are written in one go."""
 
 
 class Settled:
@@ -48,10 +50,16 @@ class Settler:
     """A thread that writes outcomes. `put` is safe to use from many threads."""
 
     def __init__(
-        self, queue: Queue, keeper: LeaseKeeper, late: str, on_settled: Callable[[Sequence[Settled]], None]
+        self,
+        queue: Queue,
+        keeper: LeaseKeeper,
+        late: str,
+        gathers: bool,
+        on_settled: Callable[[Sequence[Settled]], None],
     ) -> None:
         self._queue = queue
         self._late = late
+        self._gathers = gathers
         self._keeper = keeper
         self._on_settled = on_settled
         self._due: SimpleQueue[Settled | None] = SimpleQueue()
@@ -82,6 +90,8 @@ class Settler:
         while not is_last:
             batch: list[Settled] = []
             first = self._due.get()
+            if self._gathers:
+                time.sleep(_GATHER_SECS)
             try:
                 while first is not None:
                     batch.append(first)
