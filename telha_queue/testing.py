@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from telha_queue.clock import MAX_TIME_US, Clock
 from telha_queue.config import QueueConfig
 from telha_queue.engines.memory import MemoryEngine
+from telha_queue.errors import InvalidType
 from telha_queue.job import JobRecord, JobState
 from telha_queue.scope import Scope
 from telha_queue.worker.inline import WorkerLost, run_due
@@ -114,6 +115,8 @@ def assert_enqueued(
     `Exact("embed")` the whole kind. `count=0` asserts that there is none.
     """
     __tracebackhide__ = True
+    if payload is not None and not isinstance(payload, bytes):
+        raise InvalidType(f"a payload is bytes, not {type(payload).__name__}; of a task it is task.spec(...).payload")
     found = [job for job in _jobs(queue, scope, state, kinds) if payload is None or job.payload == payload]
     if len(found) == count or (count is None and found):
         return found

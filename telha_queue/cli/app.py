@@ -181,7 +181,8 @@ def telha() -> None:
     """Look into a job queue, and put its jobs right.
 
     Commands take --path DIR (or TELHA_QUEUE_PATH) and --json. Exit codes: 0 done, 1 refused or found, 2 usage,
-    3 locked by another process, 4 no queue at the path, 5 storage failed.
+    3 locked by another process, 4 no queue at the path, 5 storage failed; of telha worker 6 jobs were given back, 7 it
+    could not go on.
     """
 
 

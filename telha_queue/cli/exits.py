@@ -58,7 +58,7 @@ def ending_of(error: JobError) -> OneLine:
 
 def _advice(error: JobError) -> str:
     if isinstance(error, StoreLocked):
-        return "; stop that one first, or ask it: queue.list() and queue.counts() in that program"
+        return "; stop that one first, or do it in that program, by its queue: queue.list(), queue.enqueue() and so on"
     if isinstance(error, StorageError) and error.outcome == "unknown":
         return "; it may or may not have been done: look before you repeat it"
     return ""

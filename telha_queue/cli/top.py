@@ -58,6 +58,8 @@ def top(every_secs: float, once: bool, as_json: bool, addresses: tuple[str, ...]
 
 def status_at(address: str) -> dict[str, Any]:
     """What the worker at that address says of itself. Ends the command if none answers."""
+    if ":" not in address:
+        raise OneLine(f"an address is HOST:PORT or unix:PATH, not {address!r}")
     where = address.removeprefix("unix:")
     connection = (
         http.client.HTTPConnection(where, timeout=_TIMEOUT_SECS) if where == address else _UnixConnection(where)

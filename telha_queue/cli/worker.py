@@ -58,6 +58,10 @@ def _found(target: str) -> object:
     from telha_queue.worker import BytesTask, Task
 
     module_name, _, name = target.partition(":")
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise OneLine(f"{module_name!r} is not the name of a module; it is given as in an import: package.module")
+    if module_name.endswith(".py"):
+        raise OneLine(f"{module_name} is a file; its module is {module_name.removesuffix('.py')}")
     sys.path.insert(0, os.getcwd())  # where a program's own modules are, for a command that stands elsewhere
     try:
         module = import_module(module_name)
@@ -83,12 +87,22 @@ def _made(queue: Queue, found: object, **options: Any) -> Worker:
         found = [found]
     if isinstance(found, (list, tuple)):
         return Worker(queue, tasks=found, **options)
+    if given := _given():
+        raise OneLine(f"{', '.join(given)}: a function that makes the worker gives it its settings itself")
     made = found(queue) if callable(found) else found
     if not isinstance(made, Worker):
         raise OneLine(
             f"a worker is made of tasks, or of a function that returns a Worker, not of {type(made).__name__}"
         )
     return made
+
+
+def _given() -> list[str]:
+    """Settings of a worker that stand on the command line."""
+    context = click.get_current_context()
+    command_line = click.core.ParameterSource.COMMANDLINE
+    names = ("scope", "concurrency", "prefetch", "grace_secs", "health")
+    return [f"--{name.replace('_', '-')}" for name in names if context.get_parameter_source(name) is command_line]
 
 
 def _log(how: str) -> None:

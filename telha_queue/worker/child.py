@@ -5,6 +5,7 @@ It opens no queue: what a handler asks of its job goes through the pipe, and it 
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -72,9 +73,21 @@ class _Side(NoQueue):
             os._exit(0)  # the worker is gone, and with it whoever waits for a result
 
 
-def serve(connection: Connection, tasks: dict[str, tuple[str, str]], rules: ErrorRules) -> None:
+class _PipeHandler(logging.Handler):
+    """Sends what is logged here to the worker, whose log has the handlers and knows which job it is about."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._connection.send_bytes(pipe.log_message(record))
+
+
+def serve(connection: Connection, tasks: dict[str, tuple[str, str]], rules: ErrorRules, log_level: int) -> None:
     """Run jobs until the pipe is closed. `tasks` says for each kind in which module and by what name its task is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the worker decides what it means
+    logging.basicConfig(level=log_level, handlers=[_PipeHandler(connection)], force=True)
     side = _Side(connection)
     found: dict[str, AnyTask] = {}
     while True:

@@ -6,6 +6,7 @@ its job's time was up, costs its job an attempt and a crash, and is replaced whe
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import signal
 import threading
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from telha_queue.errors import JobError
 from telha_queue.worker import pipe
 from telha_queue.worker.child import serve
+from telha_queue.worker.logs import current
 from telha_queue.worker.verdict import Failed, Outcome
 
 if TYPE_CHECKING:
@@ -91,7 +93,12 @@ class _Child:
     def __init__(self, names: dict[str, tuple[str, str]], rules: ErrorRules) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, names, rules), daemon=True, name="telha-task")
+        self._process = context.Process(
+            target=serve,
+            args=(theirs, names, rules, logging.getLogger().getEffectiveLevel()),
+            daemon=True,
+            name="telha-task",
+        )
         self._send_lock = threading.Lock()
         self._lock = threading.Lock()
         self._claim: Claim | None = None
@@ -144,6 +151,9 @@ class _Child:
         if kind == pipe.PROGRESS:
             claim.progress()
             return
+        if kind == pipe.LOG:
+            self._log(claim, body)
+            return
         error = ""
         try:
             if kind == pipe.CHECKPOINT:
@@ -153,6 +163,14 @@ class _Child:
         except JobError as refused:
             error = f"{type(refused).__name__}: {refused}"
         self._send(pipe.REPLY + error.encode())
+
+    def _log(self, claim: Claim, body: bytes) -> None:
+        line = pipe.log_in(body)
+        token = current.set(claim.record)
+        try:
+            logging.getLogger(line.name).handle(line)
+        finally:
+            current.reset(token)
 
     def _tell_lost(self, claim: Claim) -> None:
         with suppress(OSError):  # it has ended, so there is nobody to tell

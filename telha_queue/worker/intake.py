@@ -73,6 +73,7 @@ class Intake:
     def stop(self) -> None:
         """Lease nothing more; returns when nothing is being leased."""
         self._stopping.set()
+        self._roster.poke()  # after which its next look at the flag comes before its next sleep
         self.nudge()
         if self._thread.is_alive():
             self._thread.join()
@@ -147,7 +148,8 @@ class Intake:
 
     def _sleep(self, looked_for: list[Exact], ticket: int, changes: int) -> None:
         if not looked_for:
-            self._roster.wait_for_room(changes, LOOK_SECS)
+            if not self._stopping.is_set():
+                self._roster.wait_for_room(changes, LOOK_SECS)
             return
         self._is_asleep = True
         try:

@@ -32,6 +32,8 @@ def _facts(record: logging.LogRecord) -> dict[str, object]:
         facts |= {"job": str(job.job_id), "kind": job.kind, "scope": str(job.scope), "attempt": job.attempts + 1}
     if record.exc_info:
         facts["error"] = logging.Formatter().formatException(record.exc_info)
+    elif record.exc_text:
+        facts["error"] = record.exc_text
     return facts
 
 

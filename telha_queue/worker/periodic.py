@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from telha_queue.errors import ConfigError
 from telha_queue.scope import Scope
 from telha_queue.worker.extras import wanted
+from telha_queue.worker.task import BytesTask, Task
 
 if TYPE_CHECKING:
     from telha_queue.job import JobRecord
@@ -120,8 +121,12 @@ def periodic(
     recurrence = Recurrence(schedule, misfire, scope)
 
     def decorate(task: T) -> T:
-        if not hasattr(task, "recurrence"):
+        if not isinstance(task, (BytesTask, Task)):
             raise ConfigError("@periodic stands above @task")
+        try:
+            task.spec()
+        except TypeError as error:
+            raise ConfigError(f"{task!r} recurs, so its parameters have defaults: {error}") from None
         task.recurrence = recurrence
         return task
 
@@ -172,6 +177,7 @@ class Ticks:
         self._queue.enqueue(
             recurrence.scope or self._scope or Scope.SYSTEM,
             task.kind,
+            task.spec().payload,
             **{
                 **task.defaults,
                 "not_before": tick_us,

@@ -6,6 +6,7 @@ A job travels as key, value and payload, as it is stored; outcomes as JSON. Noth
 from __future__ import annotations
 
 import json
+import logging
 import struct
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from telha_queue.worker.task import AnyTask
 
 JOB, REPLY, LOST = b"j", b"r", b"l"
-CHECKPOINT, STATS, PROGRESS = b"c", b"s", b"p"
+CHECKPOINT, STATS, PROGRESS, LOG = b"c", b"s", b"p", b"o"
 DONE, FAILED, GIVEN_BACK = b"d", b"f", b"g"
 
 _SIZES = struct.Struct(">III")
@@ -73,6 +74,20 @@ def outcome_in(message: bytes) -> Outcome | None:
     if letter == GIVEN_BACK:
         return GivenBack(**json.loads(body))
     return None
+
+
+def log_message(record: logging.LogRecord) -> bytes:
+    """A line that a handler logs, on its way to the worker's log."""
+    facts = {"name": record.name, "levelno": record.levelno, "levelname": record.levelname, "msg": record.getMessage()}
+    facts |= {name: getattr(record, name) for name in ("created", "msecs", "pathname", "lineno", "funcName", "process")}
+    if record.exc_info:
+        facts["exc_text"] = logging.Formatter().formatException(record.exc_info)
+    return LOG + json.dumps(facts).encode()
+
+
+def log_in(body: bytes) -> logging.LogRecord:
+    """The line in a message, without its letter."""
+    return logging.makeLogRecord(json.loads(body))
 
 
 def name_of(task: AnyTask) -> tuple[str, str]:

@@ -168,6 +168,11 @@ class Roster:
         """A number that grows whenever there may be more room; for `wait_for_room`."""
         return self._changes
 
+    def poke(self) -> None:
+        """Wake whoever waits for room."""
+        with self._lock:
+            self._tell()
+
     def wait_for_room(self, changes: int, timeout_secs: float) -> None:
         """Sleep until there may be more room than when that number was read, or the time is over."""
         with self._lock:

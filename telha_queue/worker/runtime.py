@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from telha_queue.errors import ConfigError, StorageError, StoreClosed
+from telha_queue.job import JobRecord, JobState
 from telha_queue.worker.counters import Counters
 from telha_queue.worker.crew import Crew
 from telha_queue.worker.health import Health
@@ -28,7 +29,7 @@ from telha_queue.worker.run import run
 from telha_queue.worker.settle import Settled, Settler
 from telha_queue.worker.status import status_of
 from telha_queue.worker.task import BytesTask, Task
-from telha_queue.worker.verdict import ErrorRules, GivenBack
+from telha_queue.worker.verdict import ErrorRules, Failed, GivenBack
 from telha_queue.worker.watch import Watch
 
 if TYPE_CHECKING:
@@ -149,7 +150,9 @@ class Worker:
             if not self._is_started or self._is_stopped:
                 return True
             self._is_stopped = True
-        until = time.monotonic() + (self.grace_secs if grace_secs is None else grace_secs)
+        grace = self.grace_secs if grace_secs is None else grace_secs
+        until = time.monotonic() + grace
+        log.info("worker %s stops; its handlers have %g s to end", self.worker_id, grace)
         self._intake.stop()
         waiting = self._roster.stop()
         for claim in waiting:
@@ -225,6 +228,8 @@ class Worker:
         for one in batch:
             if isinstance(one.result, StorageError) and not isinstance(one.result, StoreClosed):
                 log.error("job %s: its outcome was not written: %s", one.claim.record.job_id, one.result)
+            elif isinstance(one.outcome, Failed) and isinstance(one.result, JobRecord):
+                _tell_failure(one.result, one.outcome)
             elif isinstance(one.result, Exception):
                 one.claim.job.lost.set("lost")
                 log.warning("job %s: its outcome was refused: %s", one.claim.record.job_id, one.result)
@@ -246,6 +251,14 @@ def _checked(tasks: Iterable[AnyTask]) -> list[AnyTask]:
     if twice := sorted({kind for kind in kinds if kinds.count(kind) > 1}):
         raise ConfigError(f"two tasks for one kind: {', '.join(twice)}")
     return listed
+
+
+def _tell_failure(job: JobRecord, failed: Failed) -> None:
+    first_line = failed.error.partition("\n")[0]
+    if job.state is JobState.DEAD:
+        log.error("job %s (%s) is dead, %s: %s", job.job_id, job.kind, job.dead_reason, first_line)
+    else:
+        log.warning("job %s (%s) failed and will be tried again: %s", job.job_id, job.kind, first_line)
 
 
 def _new_id() -> str:

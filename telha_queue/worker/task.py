@@ -15,7 +15,8 @@ The function stays what it is: call it, and it is called. Type checkers see its 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from telha_queue.errors import ConfigError
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_DEFAULTS = ("priority", "not_before", "delay_secs", "idempotency_key", "max_attempts", "headers")
+
+class _Same(Enum):
+    """Stands for an argument that was not given, where None means something."""
+
+    SAME = 0
+
+
+_SAME = _Same.SAME
 
 
 class Limits:
@@ -84,13 +92,28 @@ class _Task(Generic[R]):
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
 
-    def options(self, **changed: Any) -> Self:
-        """The same task with other arguments for `Queue.enqueue`: priority, delay_secs, idempotency_key and so on."""
-        if unknown := set(changed) - set(_DEFAULTS):
-            raise ConfigError(f"no such option of a task: {', '.join(sorted(unknown))}")
+    def options(
+        self,
+        *,
+        priority: int | _Same = _SAME,
+        not_before: int | _Same | None = _SAME,
+        delay_secs: float | _Same | None = _SAME,
+        idempotency_key: str | _Same | None = _SAME,
+        max_attempts: int | _Same | None = _SAME,
+        headers: Mapping[str, str] | _Same | None = _SAME,
+    ) -> Self:
+        """The same task with other arguments for `Queue.enqueue`; what is not given stays."""
+        given = {
+            "priority": priority,
+            "not_before": not_before,
+            "delay_secs": delay_secs,
+            "idempotency_key": idempotency_key,
+            "max_attempts": max_attempts,
+            "headers": headers,
+        }
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.defaults = {**self.defaults, **changed}
+        copy.defaults = {**self.defaults, **{name: value for name, value in given.items() if value is not _SAME}}
         return copy
 
     def _enqueued(self) -> dict[str, Any]:

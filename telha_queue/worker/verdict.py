@@ -8,8 +8,10 @@ anything else      looked up in a table of types, then of texts, and else as `un
 
 from __future__ import annotations
 
+import os
 import traceback
 from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import NamedTuple
 
 from telha_queue.errors import ConfigError, LeaseConflict, StorageError
@@ -17,6 +19,7 @@ from telha_queue.errors import ConfigError, LeaseConflict, StorageError
 MAX_ERROR_CHARACTERS = 3500
 """Of the text that is kept with a job: its trail takes 4 KiB."""
 _FIRST_LINE_CHARACTERS = 1000
+_PACKAGE = os.path.dirname(__file__)
 
 
 class Permanent(Exception):
@@ -141,9 +144,16 @@ def described(error: BaseException) -> str:
     first = first[:_FIRST_LINE_CHARACTERS]
     if error.__traceback__ is None:
         return first
-    frames = "".join(traceback.format_tb(error.__traceback__)).rstrip()
+    frames = "".join(traceback.format_tb(_own(error.__traceback__))).rstrip()
     room = MAX_ERROR_CHARACTERS - len(first)
     return f"{first}\n{frames if len(frames) <= room else '...' + frames[3 - room :]}"
+
+
+def _own(frames: TracebackType) -> TracebackType:
+    """A traceback without the frames of this package at its head: they are no news to whoever wrote the handler."""
+    while frames.tb_next is not None and frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        frames = frames.tb_next
+    return frames
 
 
 def _message(error: BaseException) -> str:

@@ -110,7 +110,7 @@ def test_3_another_process_owns_the_directory(telha: Telha, path: Path) -> None:
     with Popen([sys.executable, "-c", OWNER, path], stdin=PIPE, stdout=PIPE, text=True) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "open\n"
-        ends(telha("stats"), 3, str(path), f"process {owner.pid}", "stop that one first, or ask it: queue.list()")
+        ends(telha("stats"), 3, str(path), f"process {owner.pid}", "stop that one first, or do it in that program")
         owner.communicate("")
     assert telha("stats").exit_code == 0
 

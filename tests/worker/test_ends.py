@@ -158,7 +158,7 @@ def test_a_lease_is_kept_for_as_long_as_the_handler_works(queue, clock, work, un
     assert queue.get(ACME, job.job_id).lease_generation == 1
 
 
-def test_a_task_in_a_process_runs_there_and_can_do_what_others_can(queue, work, until):
+def test_a_task_in_a_process_runs_there_and_can_do_what_others_can(queue, work, until, caplog):
     job = worker_tasks.whereabouts.enqueue(queue, ACME, word="hello")
     worker = work(worker_tasks.whereabouts, processes=1)
     until(lambda: queue.get(ACME, job.job_id).state is JobState.COMPLETED)
@@ -166,6 +166,8 @@ def test_a_task_in_a_process_runs_there_and_can_do_what_others_can(queue, work, 
     assert told.split()[::2] == ["hello", "acme"]
     assert [int(told.split()[1])] == worker._crew.pids
     assert int(told.split()[1]) != os.getpid()
+    [line] = [line for line in caplog.records if line.name == "mine"]
+    assert (line.message, line.process) == ("read hello", int(told.split()[1]))
 
 
 @pytest.mark.parametrize(("how", "reason"), [("dies", "poison"), ("raises", "not_retryable")])

@@ -10,7 +10,7 @@ import pytest
 from telha_queue import JobState, Scope
 from telha_queue.errors import ConfigError
 from telha_queue.testing import ManualClock
-from telha_queue.worker import Job, periodic, task
+from telha_queue.worker import JSON, Job, periodic, task
 from telha_queue.worker.inline import run_due
 from telha_queue.worker.periodic import Cron, Every
 
@@ -154,6 +154,22 @@ def test_intervals_are_the_same_for_everybody():
 def test_a_schedule_that_is_none_is_refused(how):
     with pytest.raises(ConfigError):
         periodic(**how)
+
+
+def test_a_task_with_arguments_recurs_with_its_defaults(queue, clock):
+    seen = []
+
+    @periodic(every_secs=60)
+    @task("x", codec=JSON)
+    def x(job: Job, days: int = 30) -> None:
+        seen.append(days)
+
+    run_due(queue, [x])
+    clock.advance(secs=60)
+    run_due(queue, [x])
+    assert seen == [30]
+    with pytest.raises(ConfigError, match="defaults"):
+        periodic(every_secs=60)(task("y", codec=JSON)(lambda job, days: None))
 
 
 def test_periodic_stands_above_task():

@@ -204,6 +204,18 @@ def test_stopping_gives_back_what_has_not_begun_and_what_does_not_end(queue, wor
     until(lambda: lost == ["stopped", "stopped"])
 
 
+def test_failures_are_logged_with_their_job_and_what_becomes_of_it(queue, work, until, caplog):
+    @task("x", max_attempts=1)
+    def x(job: Job) -> None:
+        raise ValueError("bad\nworse")
+
+    job = x.enqueue(queue, ACME)
+    worker = work(x)
+    until(lambda: worker.counters.total("dead") == 1)
+    [line] = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
+    assert line == f"job {job.job_id} (x) is dead, attempts: ValueError: bad"
+
+
 def test_stopping_lets_handlers_end(queue, work, until):
     go = threading.Event()
 

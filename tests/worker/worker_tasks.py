@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ from telha_queue.worker import JSON, Job, Permanent, task
 
 @task("whereabouts", process=True, codec=JSON)
 def whereabouts(job: Job, word: str) -> None:
+    logging.getLogger("mine").warning("read %s", word)
     job.checkpoint(b"half")
     job.progress()
     job.stats(f"{word} {os.getpid()} {job.scope.name} {len(job.headers)}")
