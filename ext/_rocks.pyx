@@ -16,7 +16,7 @@ from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss,
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, forked, raise_for
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
-from lifetime cimport close_store, flush_store, open_store, recovered_of, reopen_store
+from lifetime cimport close_store, failure_of, flush_store, open_store, recovered_of, reopen_store
 from lookup cimport read_job, read_payload
 from memory cimport Kinds
 from move cimport Move
@@ -345,6 +345,10 @@ cdef class Store:
     @property
     def recovered(self):
         return recovered_of(self._c)
+
+    @property
+    def failure(self):
+        return failure_of(self._c)
 
     def flush(self):
         flush_store(self._c)
