@@ -34,7 +34,8 @@ from store cimport Visit, close_all_stores, is_child, watch
 from telha_queue._keeper cimport Renewer
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
-from upkeep cimport call_checkpoint, call_drop_name, call_fence, call_fsck, call_list_names, call_mark_copy
+from upkeep cimport call_checkpoint, call_crc32c, call_drop_name, call_fence, call_fsck, call_list_names
+from upkeep cimport call_mark_copy
 
 import atexit
 import sys
@@ -380,6 +381,11 @@ def refuse_in_child():
 def mark_copy(bytes path not None, uint64_t sequence):
     """Write the mark of a copy of which all is on disk. Raises OSError."""
     call_mark_copy(path, sequence)
+
+
+def crc32c(bytes data not None):
+    """The checksum of the files that the store writes itself."""
+    return call_crc32c(data)
 
 
 def build_info():
