@@ -16,7 +16,7 @@ from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss,
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, forked, raise_for
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
-from lifetime cimport close_store, flush_store, open_store, recovered_of, reopen_store
+from lifetime cimport close_store, failure_of, flush_store, open_store, recovered_of, reopen_store
 from lookup cimport read_job, read_payload
 from memory cimport Kinds
 from move cimport Move
@@ -34,7 +34,8 @@ from store cimport Visit, close_all_stores, is_child, watch
 from telha_queue._keeper cimport Renewer
 from telha_queue._seam cimport NewJob, Token
 from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
-from upkeep cimport call_checkpoint, call_drop_name, call_fence, call_fsck, call_list_names, call_mark_copy
+from upkeep cimport call_checkpoint, call_crc32c, call_drop_name, call_fence, call_fsck, call_list_names
+from upkeep cimport call_mark_copy
 
 import atexit
 import sys
@@ -346,6 +347,10 @@ cdef class Store:
     def recovered(self):
         return recovered_of(self._c)
 
+    @property
+    def failure(self):
+        return failure_of(self._c)
+
     def flush(self):
         flush_store(self._c)
 
@@ -376,6 +381,11 @@ def refuse_in_child():
 def mark_copy(bytes path not None, uint64_t sequence):
     """Write the mark of a copy of which all is on disk. Raises OSError."""
     call_mark_copy(path, sequence)
+
+
+def crc32c(bytes data not None):
+    """The checksum of the files that the store writes itself."""
+    return call_crc32c(data)
 
 
 def build_info():

@@ -38,6 +38,16 @@ cdef inline object recovered_of(Store* store):
     return Recovered(tuple(damage.split("; ")), store.dropped.sequence_numbers)
 
 
+cdef inline object failure_of(Store* store):
+    """Why the store takes no writes now, as text, or None."""
+    cdef Fault fault
+    if is_child() or not store.failure.is_set():
+        return None
+    with nogil:
+        fault = store.failure.fault()
+    return None if fault.status().ok() else fault.status().ToString().decode(errors="replace")  # it may be over by now
+
+
 cdef inline int flush_store(Store* store) except -1:
     cdef Fault fault
     with nogil:

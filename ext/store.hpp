@@ -87,13 +87,13 @@ class Store : public Times {
     }
     turns_.end();
     leave_phase(lock, Phase::kClosing);
-    if (has_clock() && !failure_.is_set()) write_clock();
+    if (has_clock() && !failure.is_set()) write_clock();
     rocksdb::Status status = database.close();
     owner.release();
     lock.lock();
     phase_.store(Phase::kClosed);
     left_.notify_all();
-    return !status.ok() && failure_.is_set() ? failure_.fault() : Fault::read(std::move(status));  // that is why
+    return !status.ok() && failure.is_set() ? failure.fault() : Fault::read(std::move(status));  // that is why
   }
 
   // Opens the database again, keeping the directory: calls under way are waited for, others wait meanwhile. If it
@@ -103,20 +103,20 @@ class Store : public Times {
     std::unique_lock lock(mutex);
     if (phase_.load() == Phase::kReopening) {
       left_.wait(lock, [this] { return phase_.load() != Phase::kReopening; });
-      if (phase_.load() == Phase::kOpen) return failure_.is_set() ? failure_.fault() : Fault{};
+      if (phase_.load() == Phase::kOpen) return failure.is_set() ? failure.fault() : Fault{};
     }
     if (phase_.load() != Phase::kOpen && phase_.load() != Phase::kDown) return Fault::of(Code::kClosed);
     leave_phase(lock, Phase::kReopening);
-    if (!failure_.is_set() && has_clock()) write_clock();
+    if (!failure.is_set() && has_clock()) write_clock();
     (void)database.close();
     forget_all();
     rocksdb::Status status = database.open(settings, false, &dropped);
     Phase next = Phase::kOpen;
     if (status.ok()) {
-      failure_.clear();
+      failure.clear();
       syncer_.start();
     } else {
-      failure_.replace(status);
+      failure.replace(status);
       if (status.IsCorruption() || !database.open_for_reading(settings).ok()) next = Phase::kDown;
     }
     lock.lock();
@@ -127,7 +127,7 @@ class Store : public Times {
 
   // Before a verb that writes: after a failed write, tries at most once a second whether the cause is gone.
   void heal() noexcept {
-    if (!failure_.is_set() || fork::is_child() || !failure_.claim_try()) return;
+    if (!failure.is_set() || fork::is_child() || !failure.claim_try()) return;
     if (accepts_writes(settings.path)) (void)reopen();
   }
 
@@ -144,11 +144,11 @@ class Store : public Times {
 
   // Makes one batch durable as the settings say. After a failed write every later one is refused, see failure.hpp.
   Fault commit(rocksdb::WriteBatch* batch) noexcept {
-    if (failure_.is_set()) return failure_.fault();
+    if (failure.is_set()) return failure.fault();
     rocksdb::Status status =
         settings.durability == Durability::kSync ? group_commit_.write(database, batch) : database.write(false, batch);
     if (!status.ok()) {
-      failure_.remember(status);
+      failure.remember(status);
       return Fault::write(std::move(status));
     }
     if (settings.durability == Durability::kGroup) syncer_.note_write();
@@ -167,6 +167,7 @@ class Store : public Times {
   Fault flush() noexcept;
 
   Dropped dropped;  // when it was opened
+  Failure failure;  // since then
 
   // Rows that a scan met and could not decode, since the store was opened.
   std::atomic<uint64_t> corrupt_rows{0};
@@ -223,7 +224,7 @@ class Store : public Times {
   Fault await_reopening() noexcept {
     std::unique_lock lock(mutex);
     left_.wait(lock, [this] { return phase_.load() != Phase::kReopening; });
-    if (phase_.load() == Phase::kDown) return failure_.fault();
+    if (phase_.load() == Phase::kDown) return failure.fault();
     return phase_.load() == Phase::kOpen ? Fault{} : Fault::of(Code::kClosed);
   }
 
@@ -234,7 +235,7 @@ class Store : public Times {
     rocksdb::WriteOptions options;
     options.sync = true;
     const auto status = database.db()->Put(options, database.family(Family::kMeta), "clock", {bytes, sizeof bytes});
-    if (!status.ok()) return failure_.remember(status);
+    if (!status.ok()) return failure.remember(status);
     (void)database.mark(database.db()->GetLatestSequenceNumber());
   }
 
@@ -245,8 +246,7 @@ class Store : public Times {
   std::condition_variable left_;  // the last visit under a closing store, or the store itself, is gone
 
   std::atomic<uint64_t> random_state_{0};
-  Failure failure_;
-  Syncer syncer_{&settings, &database, &failure_};
+  Syncer syncer_{&settings, &database, &failure};
 };
 
 // One call of a verb. While it lives, close() waits.
@@ -287,7 +287,7 @@ inline Fault Store::flush() noexcept {
   Visit visit;
   Fault fault = visit.enter(this);
   uint64_t durable = 0;
-  if (fault.ok() && failure_.is_set()) return failure_.fault();
+  if (fault.ok() && failure.is_set()) return failure.fault();
   if (!fault.ok() || settings.durability == Durability::kSync) return fault;
   const rocksdb::Status status = syncer_.sync(&durable);
   if (status.ok()) (void)database.mark(durable);

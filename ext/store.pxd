@@ -46,6 +46,11 @@ cdef extern from "database.hpp" namespace "telha" nogil:
         DB* db() noexcept
         ColumnFamilyHandle* family(Family family) noexcept
 
+cdef extern from "failure.hpp" namespace "telha" nogil:
+    cdef cppclass Failure:
+        bint is_set() noexcept
+        Fault fault() noexcept
+
 cdef extern from "owner_lock.hpp" namespace "telha" nogil:
     cdef cppclass OwnerLock:
         int acquire(const char* path) noexcept
@@ -76,6 +81,7 @@ cdef extern from "store.hpp" namespace "telha" nogil:
         Corrupt moves
         Corrupt corrupt_rows
         Dropped dropped
+        Failure failure
         Fault open(bint recovers) noexcept
         Fault close() noexcept
         void take_turn() noexcept

@@ -1,7 +1,7 @@
 """The verbs of maintenance, called with the GIL released, and their reports. Needs the GIL."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.string cimport string
 
 from audit cimport Audit, Finding, Found
@@ -13,6 +13,9 @@ from names cimport drop_name, list_names
 from outcome cimport Fault, List, ScopeName, set_text
 from record cimport Bytes
 from store cimport Store
+
+cdef extern from "crc32c.hpp" namespace "telha" nogil:
+    uint32_t crc32c(const char* data, size_t size) noexcept
 
 
 cdef inline object call_fsck(Store* store, bint is_repairing):
@@ -86,6 +89,10 @@ cdef inline uint64_t call_checkpoint(Store* store, bytes path) except? 0:
         fault = checkpoint(store, c_path, &sequence)
     raise_for(&fault)
     return sequence
+
+
+cdef inline uint32_t call_crc32c(bytes data) noexcept:
+    return crc32c(PyBytes_AS_STRING(data), len(data))
 
 
 cdef inline int call_mark_copy(bytes path, uint64_t sequence) except -1:

@@ -227,9 +227,7 @@ def new_job(
 
 def headers(given: Mapping[str, str]) -> tuple[str, ...] | None:
     """What travels with a job: names and values in turn; None when there are none."""
-    if not isinstance(given, Mapping):
-        raise InvalidType(f"headers is a mapping of str to str, not {type(given).__name__}")
-    listed = list(islice(given.items(), MAX_HEADERS + 1))
+    listed = _items(given)
     if len(listed) > MAX_HEADERS:
         raise InvalidArgument(f"headers holds more than {MAX_HEADERS} items")
     checked = {name("a header's name", key, MAX_HEADERS_BYTES): _printable(key, value) for key, value in listed}
@@ -315,6 +313,18 @@ def _gate_us(not_before: int, now_us: int) -> None:
             "or use delay_secs"
         )
     moment_us("not_before", not_before, now_us)
+
+
+def _items(given: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The first items of a mapping, whose own code runs here and may do anything."""
+    try:
+        if isinstance(given, Mapping):
+            return [(key, value) for key, value in islice(given.items(), MAX_HEADERS + 1)]
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever it raises is about what was given
+        raise InvalidArgument(f"headers cannot be read as a mapping of str to str: {shown(error)}") from None
+    raise InvalidType(f"headers is a mapping of str to str, not {type(given).__name__}")
 
 
 def _printable(key: str, value: str) -> str:

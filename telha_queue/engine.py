@@ -197,6 +197,10 @@ class Engine(Protocol):
     def recovered(self) -> Recovered | None:
         """What was missing when it was opened, if it was to be opened nevertheless."""
 
+    @property
+    def failure(self) -> str | None:
+        """Why it takes no writes now: the first that failed, or the latest reopening; None while it takes them."""
+
     def flush(self) -> None:
         """Take to disk what was acknowledged so far."""
 

@@ -86,6 +86,15 @@ class OpenQueue:
         """What was missing when this queue was opened with `recover`; None when nothing was."""
         return self._engine.recovered
 
+    @property
+    def failure(self) -> str | None:
+        """Why this queue takes no writes now, as every `StorageError` of a write says; None while it takes them.
+
+        That is the first write that failed, or the latest `reopen` that did. It is None again once the store is opened
+        anew, by `reopen` or by the queue itself at a later write.
+        """
+        return self._engine.failure
+
     def flush(self) -> None:
         """Return when everything acknowledged so far is on disk: at once with durability "sync"."""
         self._engine.flush()

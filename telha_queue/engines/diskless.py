@@ -17,6 +17,7 @@ class Diskless:
     """Nothing to take to disk, to open again, to recover or to make a snapshot of, and nothing that can be damaged."""
 
     recovered = None
+    failure = None
 
     def flush(self) -> None:
         """Whatever is acknowledged is as safe as it gets, unless the engine is closed."""

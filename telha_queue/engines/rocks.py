@@ -6,18 +6,17 @@ import os
 import stat
 from contextlib import suppress
 
-from telha_queue._rocks import Store, build_info, mark_copy, refuse_in_child
+from telha_queue._rocks import Store, build_info, crc32c, mark_copy, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
+from telha_queue.engines.places import LOCK_NAME, refuse_inside_another
 from telha_queue.engines.scope_names import KnownScopes, with_names
 from telha_queue.errors import InvalidPath, InvalidType, path_error
 from telha_queue.scope import Scope
 from telha_queue.upkeep import FsckReport, SnapshotReport
 
-__all__ = ["RocksEngine", "build_info", "mark_copy"]
+__all__ = ["RocksEngine", "build_info", "crc32c", "mark_copy"]
 
-LOCK_NAME = "telha.lock"
-"""Held by the owner; its presence marks a directory as a queue. See docs/format.md."""
 MAX_PATH_BYTES = 1024
 MODE = 0o700
 """Of the directory. Its files are made with 0600, see ext/watched_files.hpp."""
@@ -93,6 +92,8 @@ def checked_path(path: str | os.PathLike[str]) -> str:
 def _prepare(where: str, create: bool) -> None:
     """See that the directory is a queue, or one that may become a queue; make it when it is missing."""
     try:
+        if create and not os.path.lexists(os.path.join(where, "CURRENT")):
+            refuse_inside_another(where)
         mode = _mode(where, create)
         if stat.S_ISLNK(mode):
             raise InvalidPath(f"{where}: is a symbolic link; give the directory it points to")

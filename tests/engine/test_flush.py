@@ -21,6 +21,7 @@ def test_flush_and_reopen_change_nothing(queue, rows):
     queue.reopen()
     assert rows(queue) == before
     assert queue.recovered is None
+    assert queue.failure is None
     assert lease.payload == job.payload
     assert queue.complete(lease).state is JobState.COMPLETED
 

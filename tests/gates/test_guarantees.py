@@ -1,4 +1,7 @@
-"""Every promise of docs/guarantees.md names tests, and every fault of docs/torture.md does; and they exist."""
+"""Every promise of docs/guarantees.md names tests, and every fault of docs/torture.md does; and they exist.
+
+Tests that hold what other queues failed at say so in a comment behind their name: `# D4`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,12 @@ PAGE = (ROOT / "docs" / "guarantees.md").read_text()
 TORTURE = (ROOT / "docs" / "torture.md").read_text()
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE + TORTURE)))
 FAULTS = re.findall(r"^\| (.+) \| (.+) \|$", TORTURE.partition("## Faults that the harnesses found")[2], re.MULTILINE)
+TAGS = {
+    int(number)
+    for file in (ROOT / "tests").rglob("test_*.py")
+    for comment in re.findall(r"^(?:def test_.*|\)):  # (.*)", file.read_text(), re.MULTILINE)
+    for number in re.findall(r"\bD(\d+)\b", comment)
+}
 PROMISES = re.findall(r"^\| (P\d+) \|(.*)\|$", PAGE, re.MULTILINE)
 
 
@@ -36,3 +45,7 @@ def test_every_fault_that_was_found_is_held_by_a_test() -> None:
 def test_every_name_of_a_test_is_understood() -> None:
     pages = PAGE + TORTURE
     assert pages.count("::test_") == len(re.findall(r"`tests/[\w/]+\.py::\w+`", pages))
+
+
+def test_each_failure_of_other_queues_that_is_known_here_has_a_test() -> None:
+    assert sorted(TAGS) == list(range(1, 17))

@@ -34,6 +34,37 @@ def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())
 """
 
+BREAK = """
+import errno, mmap, time
+from telha_queue.errors import *
+control = open(os.environ["TELHA_BROKEN_DISK"], "r+b")
+states = memoryview(mmap.mmap(control.fileno(), 12)).cast("i")
+def broken(**what):
+    states[0], states[1], states[2] = (what.get(name, 0) for name in ("write", "sync", "open"))
+def kinds():
+    found, after = set(), None
+    while page := queue.list(limit=1000, after=after):
+        found |= {job.kind for job in page}
+        after = page[-1]
+    return found
+def until_it_writes(kind):
+    tries = 0
+    while True:
+        try:
+            queue.enqueue(ACME, kind)
+            return tries
+        except StorageError as error:
+            assert error.outcome == "none", error
+            tries += 1
+            threading.Event().wait(0.1)
+config = QueueConfig(durability=sys.argv[2], memtable_bytes=65536)
+queue = Queue.open(PATH, config)
+acknowledged, unknown = set(), set()
+for n in range(300):
+    queue.enqueue(ACME, f"before{n}", b"p" * 300)
+    acknowledged.add(f"before{n}")
+"""
+
 RESTORED = QueueConfig(durability="os", backoff_base_secs=0)
 
 Child = Callable[..., "subprocess.Popen[str]"]
@@ -188,3 +219,17 @@ def restored(tmp_path, clock):
     yield make
     for each in opened:
         each.close()
+
+
+@pytest.fixture
+def on_broken_disk(tmp_path, ended, path):
+    """on_broken_disk(program, *arguments): with BREAK in front of it."""
+    library, control = tmp_path / "broken_disk.so", tmp_path / "control"
+    source = Path(__file__).with_name("broken_disk.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    control.write_bytes(bytes(12))
+    loaded_first = f"{os.environ.get('LD_PRELOAD', '')}:{library}"  # behind a sanitizer, if there is one
+    more = {"LD_PRELOAD": loaded_first, "TELHA_BROKEN_DISK": control, "TELHA_BROKEN_UNDER": path}
+    return lambda program, *arguments: ended(
+        BREAK + program, *arguments, variables={name: str(value) for name, value in more.items()}
+    )

@@ -3,58 +3,8 @@
 from __future__ import annotations
 
 import errno
-import os
-import subprocess
-from pathlib import Path
 
 import pytest
-
-SOURCE = Path(__file__).with_name("broken_disk.c")
-
-BREAK = """
-import errno, mmap, time
-from telha_queue.errors import *
-control = open(os.environ["TELHA_BROKEN_DISK"], "r+b")
-states = memoryview(mmap.mmap(control.fileno(), 12)).cast("i")
-def broken(**what):
-    states[0], states[1], states[2] = (what.get(name, 0) for name in ("write", "sync", "open"))
-def kinds():
-    found, after = set(), None
-    while page := queue.list(limit=1000, after=after):
-        found |= {job.kind for job in page}
-        after = page[-1]
-    return found
-def until_it_writes(kind):
-    tries = 0
-    while True:
-        try:
-            queue.enqueue(ACME, kind)
-            return tries
-        except StorageError as error:
-            assert error.outcome == "none", error
-            tries += 1
-            threading.Event().wait(0.1)
-config = QueueConfig(durability=sys.argv[2], memtable_bytes=65536)
-queue = Queue.open(PATH, config)
-acknowledged, unknown = set(), set()
-for n in range(300):
-    queue.enqueue(ACME, f"before{n}", b"p" * 300)
-    acknowledged.add(f"before{n}")
-"""
-
-
-@pytest.fixture
-def on_broken_disk(tmp_path, ended, path):
-    """on_broken_disk(program, *arguments): with BREAK in front of it."""
-    library, control = tmp_path / "broken_disk.so", tmp_path / "control"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True)
-    control.write_bytes(bytes(12))
-    loaded_first = f"{os.environ.get('LD_PRELOAD', '')}:{library}"  # behind a sanitizer, if there is one
-    more = {"LD_PRELOAD": loaded_first, "TELHA_BROKEN_DISK": control, "TELHA_BROKEN_UNDER": path}
-    return lambda program, *arguments: ended(
-        BREAK + program, *arguments, variables={name: str(value) for name, value in more.items()}
-    )
-
 
 FAULTS = [
     ("write", errno.ENOSPC),
@@ -247,4 +197,52 @@ assert all(isinstance(done, type(leases[0])) for done in queue.complete_many(lea
 queue.close()
 """,
         "group",
+    )
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC], ids=errno.errorcode.get)
+@pytest.mark.parametrize("durability", ["sync", "group", "os"])
+def test_every_error_after_the_first_names_the_first_cause_until_the_disk_takes_writes(
+    on_broken_disk, number, durability
+):  # D3
+    on_broken_disk(
+        """
+assert queue.failure is None
+lease = queue.lease_next(ACME, worker_id="w")
+broken(write=int(sys.argv[3]))
+def failure(call):
+    try:
+        call()
+    except StorageError as error:
+        return error
+while (first := failure(lambda: queue.enqueue(ACME, "filling", b"p" * 300))) is None:
+    pass
+assert type(first) is StorageFull
+assert queue.failure == str(first)
+calls = [lambda: queue.enqueue(ACME, "x"), lambda: queue.enqueue_many(ACME, [JobSpec("x")], atomic=True),
+         lambda: queue.complete(lease), lambda: queue.extend(lease), queue.reap_expired, queue.flush]
+if config.durability == "sync":
+    calls.remove(queue.flush)  # it has nothing to do
+until = time.monotonic() + 1.5  # long enough for a try to open it again
+texts = set()
+while time.monotonic() < until:
+    for call in calls:
+        later = failure(call)
+        if later is None:
+            assert call == queue.reap_expired, call  # nothing has expired: it has nothing to write
+            continue
+        assert (type(later), later.outcome) == (StorageFull, "none"), later
+        texts.add(str(later))
+[text] = texts
+assert text.endswith(f": {first}"), (text, first)
+assert queue.failure == str(first)
+assert queue.find(lease.job_id).state == JobState.LEASED
+broken()
+assert until_it_writes("after") < 30
+assert queue.failure is None
+assert queue.complete(lease).state == JobState.COMPLETED
+queue.close()
+""",
+        durability,
+        number,
     )

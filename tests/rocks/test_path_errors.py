@@ -93,7 +93,7 @@ def test_a_snapshot_that_cannot_be_read(quick_path, monkeypatch, number):
     def fails(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Path, "read_bytes", fails)
+    monkeypatch.setattr(Path, "open", fails)
     with pytest.raises(JOB_ERRORS) as caught:
         restore(quick_path / "snapshot", quick_path / "restored")
     assert type(caught.value) is ERRORS[number]

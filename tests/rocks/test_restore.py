@@ -104,16 +104,48 @@ def test_what_is_no_snapshot_and_what_is_there_already_is_refused(queue, path, t
     queue.enqueue(ACME, "x")
     queue.snapshot(tmp_path / "snapshot")
     (tmp_path / "empty").mkdir()
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "telha.snapshot").write_text("something else")
+    (tmp_path / "file").touch()
     before = {str(found) for found in tmp_path.rglob("*")}
-    for source in ("none", "empty", "other", "queue"):
+    for source in ("none", "empty", "file", "queue"):
         with pytest.raises(InvalidPath):
             restore(tmp_path / source, tmp_path / "restored")
     for place in ("empty", "queue", "snapshot", "snapshot/inside", "none/restored"):
         with pytest.raises(InvalidPath):
             restore(tmp_path / "snapshot", tmp_path / place)
     assert {str(found) for found in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("kind", ["queue", "snapshot"])
+@pytest.mark.parametrize("name", ["000099.log", "made"])
+def test_nothing_is_made_among_the_files_of_another_queue_or_snapshot(queue, tmp_path, kind, name):
+    queue.enqueue(ACME, "x")
+    queue.snapshot(tmp_path / "given")
+    Queue.open(tmp_path / "other-queue", QUICK).close()
+    queue.snapshot(tmp_path / "other-snapshot")
+    other = tmp_path / f"other-{kind}"
+    (tmp_path / "link").symlink_to(other)
+    (other / "empty").mkdir()
+    before = {str(found) for found in tmp_path.rglob("*")}
+    for place in (other / name, tmp_path / "link" / name, other / ".." / other.name / name):
+        for make in (
+            lambda place: restore(tmp_path / "given", place),
+            queue.snapshot,
+            Queue.open,
+            lambda _: Queue.open(other / "empty"),
+        ):
+            with pytest.raises(InvalidPath, match=f"is inside of .*, which is a {kind}"):
+                make(place)
+    assert {str(found) for found in tmp_path.rglob("*")} == before
+    (other / "empty").rmdir()
+    with Queue.open(tmp_path / "other-queue", QUICK) as sound:
+        sound.snapshot(tmp_path / "later")
+    assert restore(tmp_path / "other-snapshot", tmp_path / "restored").jobs == 1
+
+
+def test_a_queue_that_was_made_inside_of_another_is_still_opened(queue, path, tmp_path):
+    Queue.open(tmp_path / "moved", QUICK).close()
+    (tmp_path / "moved").rename(path / "moved")
+    Queue.open(path / "moved", QUICK).close()
 
 
 def test_files_are_copied_where_they_cannot_be_linked(queue, restored, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from telha_queue import JobState, Queue, QueueConfig, Scope, restore
+from telha_queue.engines.snapshots import label
 from telha_queue.errors import LeaseConflict
 from telha_queue.testing import START_US, ManualClock
 
@@ -142,6 +143,6 @@ def test_a_clock_that_has_lost_its_time_still_makes_a_floor_above_all_that_is_kn
     queue.enqueue(ACME, "x", max_attempts=100)
     lease_again(queue, 20)
     queue.snapshot(tmp_path / "snapshot")
-    (tmp_path / "snapshot" / "telha.snapshot").write_text("telha snapshot 1\nseen_us 0\n")
+    (tmp_path / "snapshot" / "telha.snapshot").write_bytes(label(0))
     other = restored(ManualClock(0))
     assert other.lease_next(ACME, worker_id="w").lease_generation >= START_US

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from marks import read_mark
+from marks import crc32c, read_mark
 
 from telha_queue import JobState, Queue, QueueConfig, Scope, restore
+from telha_queue.engines.snapshots import label
 from telha_queue.errors import CorruptionError, StorageError
 
 ACME = Scope.named("acme")
@@ -77,11 +78,76 @@ def test_half_of_its_mark_says_all(snapshot, half):
         restore(snapshot, snapshot.with_name("again"))
 
 
-@pytest.mark.parametrize("left", range(len(b"telha snapshot 1\nseen_us 1750000000000000")))
-def test_what_it_says_of_itself_is_whole_or_damaged(snapshot, left):
-    os.truncate(snapshot / "telha.snapshot", left)
+def refused_for_its_label(snapshot: Path, text: bytes) -> None:
+    (snapshot / "telha.snapshot").write_bytes(text)
     with pytest.raises(CorruptionError, match=r"telha\.snapshot is damaged"):
         restore(snapshot, snapshot.with_name("restored"))
+    assert sorted(os.listdir(snapshot.parent)) == ["queue", "snapshot"]
+
+
+def test_what_it_says_of_itself_is_whole_or_damaged(snapshot):
+    text = (snapshot / "telha.snapshot").read_bytes()
+    lines, _, crc = text.partition(b"crc32c ")
+    assert int(crc, 16) == crc32c(lines)
+    for at in range(len(text)):
+        refused_for_its_label(snapshot, text[:at])
+        for bit in range(8):
+            refused_for_its_label(snapshot, text[:at] + bytes([text[at] ^ 1 << bit]) + text[at + 1 :])
+    for other in (text + b"\n", text + text, lines, b"\n" + text, text.replace(b"\n", b"\r\n"), bytes(1 << 20)):
+        refused_for_its_label(snapshot, other)
+
+
+@pytest.mark.parametrize(
+    "seen", [b"", b"-1", b"+1", b"01", b" 1", b"1_0", "\u0661".encode(), b"1.0", str(2**63).encode(), b"9" * 5000]
+)
+def test_a_time_that_is_none_is_refused_though_its_checksum_is_right(snapshot, seen):
+    lines = b"telha snapshot 1\nseen_us %s\n" % seen
+    refused_for_its_label(snapshot, b"%scrc32c %08x\n" % (lines, crc32c(lines)))
+
+
+@pytest.mark.parametrize("seen_us", [0, 2**63 - 1])
+def test_the_first_and_the_last_time_are_times(snapshot, seen_us):
+    (snapshot / "telha.snapshot").write_bytes(label(seen_us))
+    assert restore(snapshot, snapshot.with_name("restored")).jobs == 300
+
+
+def linked(file: Path) -> None:
+    os.rename(file, file.parents[1] / "queue" / "elsewhere")
+    file.symlink_to(file.parents[1] / "queue" / "elsewhere")
+
+
+def a_directory(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    file.mkdir()
+
+
+def a_pipe(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize("harm", [linked, a_directory, a_pipe])
+@pytest.mark.parametrize("name", ["telha.mark", "telha.snapshot", "CURRENT", "MANIFEST-*", "*.sst", "OPTIONS-*"])
+def test_a_file_in_it_that_is_no_regular_file_is_refused(snapshot, name, harm):
+    file = next(snapshot.glob(name))
+    harm(file)
+    with pytest.raises(CorruptionError, match=f"{file.name} is not a regular file"):
+        restore(snapshot, snapshot.with_name("restored"))
+    assert sorted(os.listdir(snapshot.parent)) == ["queue", "snapshot"]
+
+
+def test_so_is_one_of_links_alone_and_one_with_something_more(snapshot):
+    a_directory(snapshot / "more")
+    with pytest.raises(CorruptionError, match="more is not a regular file"):
+        restore(snapshot, snapshot.with_name("restored"))
+    (snapshot / "more").rmdir()
+    links = snapshot.with_name("links")
+    links.mkdir()
+    for file in snapshot.iterdir():
+        (links / file.name).symlink_to(file)
+    with pytest.raises(CorruptionError, match="not a regular file"):
+        restore(links, snapshot.with_name("restored"))
+    assert sorted(os.listdir(snapshot.parent)) == ["links", "queue", "snapshot"]
 
 
 def test_its_mark_demands_every_byte_of_its_logs_and_its_manifest(snapshot):
