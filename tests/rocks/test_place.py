@@ -52,6 +52,12 @@ def fill(path: Path) -> None:
             queue.enqueue(ACME, f"other{n}", os.urandom(100))
 
 
+def write_on(queue: Queue) -> None:
+    """So much that it needs another file."""
+    for _ in range(1000):
+        queue.enqueue(ACME, "x", bytes(1000))
+
+
 def files(path: Path) -> dict[str, bytes]:
     """What is in a directory, but for who owned it last."""
     return {found.name: found.read_bytes() for found in path.iterdir() if found.name != "telha.lock"}
@@ -150,8 +156,7 @@ def test_a_queue_that_was_removed_makes_nothing_and_fails_when_it_needs_another_
     fill(path)
     before = files(path)
     with pytest.raises(StorageError, match=r"jobs \(deleted\)"):
-        for _ in range(1000):
-            queue.enqueue(ACME, "x", bytes(1000))
+        write_on(queue)
     with pytest.raises(StorageError):
         queue.reopen()
     with pytest.raises(StorageError):
