@@ -14,7 +14,7 @@ from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
 from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
-from faults cimport error_of, forked, raise_for
+from faults cimport error_of, forked, raise_for, shown
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
 from lifetime cimport close_store, failure_of, flush_store, open_store, recovered_of, reopen_store
 from lookup cimport read_job, read_payload
@@ -54,10 +54,10 @@ cdef class Store:
     def __cinit__(self, *args, **kwargs):
         self._c = new CoreStore()
 
-    def __init__(self, bytes path not None, bytes lock_path not None, config not None, bint recovers=False):
+    def __init__(self, bytes path not None, config not None, bint recovers=False):
         """Own and open a directory that exists. Settings are those of telha_queue.config.QueueConfig."""
         refuse_in_child()
-        open_store(self._c, path, lock_path, config, recovers)
+        open_store(self._c, path, config, recovers)
 
     def __dealloc__(self):
         # In a forked child nothing may be touched: the copy is left as it is, on purpose.
@@ -330,6 +330,10 @@ cdef class Store:
     def drop_name(self, bytes key not None, bytes seen not None):
         """Remove a row that holds no name, if it still has that value."""
         call_drop_name(self._c, key, seen)
+
+    def directory(self):
+        """Where the directory is now: it may have been moved since it was opened."""
+        return shown(self._c.owner.directory())
 
     def copy_to(self, bytes path not None):
         """Copy the database as it is now to a path at which nothing is; what mark_copy asks for."""

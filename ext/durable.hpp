@@ -109,13 +109,19 @@ class Durable {
       if (const int error = log->sync(); error != 0) return status_of(error, name);
     }
     if (!are_named) {
-      const Unnamed unnamed = unnamed_logs();
-      const int error = sync_file(directory_, O_DIRECTORY);
-      note_named(unnamed, error == 0);
-      if (error != 0) return status_of(error, directory_);
+      const rocksdb::Status status = sync_names();
+      if (!status.ok()) return status;
     }
     for (const auto& [log, bytes] : unsynced) log->reach(bytes);
     return rocksdb::Status::OK();
+  }
+
+  // Takes to disk which files the directory has.
+  rocksdb::Status sync_names() noexcept {
+    const Unnamed unnamed = unnamed_logs();
+    const int error = sync_file(directory_, O_DIRECTORY);
+    note_named(unnamed, error == 0);
+    return status_of(error, directory_);
   }
 
   // Logs whose entries in the directory may not be on disk.
@@ -150,6 +156,12 @@ class Durable {
     files_[FileName::of(kind, name->number)] = {kind, name->number, file, false};
     *counted = std::move(file);
     return rocksdb::Status::OK();
+  }
+
+  // RocksDB is about to have CURRENT name another MANIFEST: a power cut could keep that, and lose the MANIFEST's entry.
+  rocksdb::Status settle_names(const std::string& path) noexcept {
+    const bool is_current = path == directory_ + "/CURRENT";
+    return is_current ? sync_names() : rocksdb::Status::OK();
   }
 
   // RocksDB is about to remove a file.

@@ -15,8 +15,8 @@ from outcome cimport (
 )
 
 
-cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
-    """The exception that a fault stands for."""
+cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented, bytes place=None, bytes where=None):
+    """The exception that a fault stands for. What of its text leads through `place` is told as being in `where`."""
     from telha_queue import errors
 
     job = None if job_id is None else _uuid(job_id)
@@ -34,7 +34,8 @@ cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
         return errors.StoreClosed()
     if fault.code == CODE_FORKED:
         return forked()
-    text = fault.status().ToString().decode(errors="replace")
+    cdef bytes told = fault.status().ToString()
+    text = (shown(told) if place is None else told.replace(place, where)).decode(errors="replace")
     if fault.code == CODE_FAILED:
         text = f"an earlier write failed, and until the queue is opened again it takes no more: {text}"
     outcome = "unknown" if fault.outcome_unknown else "none"
@@ -45,6 +46,19 @@ cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented):
     return errors.StorageError(text, outcome=outcome)
 
 
+cdef inline bytes shown(bytes text):
+    """A text with the directories named that it reaches through descriptors, see place.hpp."""
+    import re
+    from os import readlink
+
+    for way in sorted(set(re.findall(rb"/proc/self/fd/[0-9]+", text)), key=len, reverse=True):
+        try:
+            text = text.replace(way, readlink(way))
+        except OSError:  # it was closed
+            pass
+    return text
+
+
 cdef inline int raise_for(Fault* fault) except -1:
     """Raise what a fault stands for, if it is one."""
     if not fault.ok():
@@ -52,7 +66,7 @@ cdef inline int raise_for(Fault* fault) except -1:
     return 0
 
 
-cdef inline object open_error(Fault* fault, bytes path):
+cdef inline object open_error(Fault* fault, bytes path, bytes place):
     """The exception for a store that could not be opened."""
     from os import fsdecode
 
@@ -61,9 +75,9 @@ cdef inline object open_error(Fault* fault, bytes path):
     text = fault.status().ToString().decode(errors="replace")
     where = fsdecode(path)
     # RocksDB's own lock: somebody has opened the database without this library.
-    if "lock hold by current process" in text or f"{where}/LOCK: Resource temporarily unavailable" in text:
+    if "lock hold by current process" in text or f"{fsdecode(place)}/LOCK: Resource temporarily unavailable" in text:
         return errors.StoreLocked(where, None)
-    error = error_of(fault, None, 0)
+    error = error_of(fault, None, 0, place, path)
     return error if isinstance(error, errors.StoreClosed) else type(error)(f"{where}: {error}")
 
 

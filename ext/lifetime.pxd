@@ -1,22 +1,24 @@
 """A store's life, as Python calls it: opened, taken to disk, opened again, closed. Needs the GIL."""
 
 from convert cimport read_config
-from faults cimport lock_error, open_error, raise_for
+from faults cimport error_of, lock_error, open_error, raise_for, shown
 from meta cimport restore
 from outcome cimport Fault
 from store cimport Store, is_child
 
 
-cdef inline int open_store(Store* store, bytes path, bytes lock_path, config, bint recovers) except -1:
+cdef inline int open_store(Store* store, bytes path, config, bint recovers) except -1:
     """Own and open a directory that exists."""
-    cdef const char* c_lock_path = lock_path
+    cdef const char* c_path = path
     cdef int error
     cdef Fault fault
+    cdef bytes place
     with nogil:
-        error = store.owner.acquire(c_lock_path)
+        error = store.owner.acquire(c_path)
     if error != 0:
         raise lock_error(error, path, store.owner.owner_pid())
-    read_config(path, config, &store.settings)
+    place = store.owner.directory()  # by which it is reached from here on, whatever the path comes to mean
+    read_config(place, config, &store.settings)
     with nogil:
         fault = store.open(recovers)
         if fault.ok():
@@ -24,7 +26,7 @@ cdef inline int open_store(Store* store, bytes path, bytes lock_path, config, bi
         if not fault.ok():
             store.close()
     if not fault.ok():
-        raise open_error(&fault, path)
+        raise open_error(&fault, path, place)
     return 0
 
 
@@ -64,8 +66,13 @@ cdef inline int reopen_store(Store* store) except -1:
 
 cdef inline int close_store(Store* store) except -1:
     cdef Fault fault
+    cdef bytes place
     if is_child():
         return 0
+    place = store.owner.directory()
+    where = shown(place)  # which nobody can tell when it is closed
     with nogil:
         fault = store.close()
-    return raise_for(&fault)
+    if not fault.ok():
+        raise error_of(&fault, None, 0, place, where)
+    return 0

@@ -53,7 +53,8 @@ cdef extern from "failure.hpp" namespace "telha" nogil:
 
 cdef extern from "owner_lock.hpp" namespace "telha" nogil:
     cdef cppclass OwnerLock:
-        int acquire(const char* path) noexcept
+        int acquire(const char* directory) noexcept
+        const string& directory() noexcept
         int owner_pid() noexcept
 
 cdef extern from "store.hpp" namespace "telha" nogil:

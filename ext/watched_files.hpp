@@ -148,6 +148,8 @@ class WatchedFiles final : public rocksdb::FileSystemWrapper {
   }
   Status RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
                     Debug* debug) override {
+    rocksdb::Status settled = durable_->settle_names(to);
+    if (!settled.ok()) return rocksdb::status_to_io_status(std::move(settled));
     return tell_quota([&] { return target()->RenameFile(from, to, options, debug); });
   }
   Status LinkFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,

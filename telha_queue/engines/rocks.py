@@ -27,11 +27,9 @@ class RocksEngine(Store):
     """A queue in a directory, over RocksDB. The verbs are the compiled ones of `Store`."""
 
     capabilities = Capabilities(durable=True, single_owner=True, native_keeper=True)
-    where: str
-    """Its directory."""
 
-    def __init__(self, path: bytes, lock_path: bytes, config: QueueConfig, recovers: bool = False) -> None:
-        super().__init__(path, lock_path, config, recovers)
+    def __init__(self, path: bytes, config: QueueConfig, recovers: bool = False) -> None:
+        super().__init__(path, config, recovers)
         self._scopes = KnownScopes()
 
     @classmethod
@@ -43,14 +41,13 @@ class RocksEngine(Store):
         With `recovers` it is opened with what is left, when something is gone that was on disk.
 
         Raises InvalidPath before any file is made when the path is not a queue and cannot become one. A new directory
-        is on disk, and the file in it that marks it as a queue, before the store makes anything more.
+        is on disk, and the file in it that marks it as a queue, before the store makes anything more. From then on the
+        store goes by the directory, not by the path.
         """
         refuse_in_child()
         where = checked_path(path)
         _prepare(where, create)
-        engine = cls(os.fsencode(where), os.fsencode(os.path.join(where, LOCK_NAME)), config, recovers)
-        engine.where = os.path.abspath(where)
-        return engine
+        return cls(os.fsencode(where), config, recovers)
 
     def name_scope(self, scope: bytes, name: str) -> None:
         """Keep the name of a scope."""

@@ -32,7 +32,7 @@ _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENO
 
 def take_snapshot(store: RocksEngine, directory: str | os.PathLike[str]) -> SnapshotReport:
     """Make a snapshot of an open store, which others may go on using."""
-    where = _free_place(directory, store.where)
+    where = _free_place(directory, os.fsdecode(store.directory()))
     with _staged(where) as staged:
         sequence = store.copy_to(os.fsencode(staged))
         os.chmod(staged, MODE)
@@ -73,7 +73,7 @@ def restore_snapshot(snapshot: str | os.PathLike[str], directory: str | os.PathL
 def _fenced(staged: str, now_us: int, seen_us: int) -> tuple[int, int, int, int]:
     """What Store.fence returns, when all of it is on disk."""
     lock = os.path.join(staged, LOCK_NAME)
-    store = RocksEngine(os.fsencode(staged), os.fsencode(lock), QueueConfig(durability="os"))
+    store = RocksEngine(os.fsencode(staged), QueueConfig(durability="os"))
     try:
         fenced = store.fence(now_us, seen_us)
         store.reopen()  # which takes the fence from the log to table files: a copy without its log still has it

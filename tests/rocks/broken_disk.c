@@ -28,8 +28,17 @@ static volatile int *broken(void) {
   return states;
 }
 
+/* A path may lead through the descriptor of a directory. */
 static int is_under(const char *path) {
   const char *under = getenv("TELHA_BROKEN_UNDER");
+  char link[64], named[PATH_MAX];
+  int file;
+  if (sscanf(path, "/proc/self/fd/%d/", &file) == 1) {
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t size = readlink(link, named, sizeof named - 1);
+    named[size < 0 ? 0 : size] = 0;
+    path = named;
+  }
   return strncmp(path, under, strlen(under)) == 0;
 }
 

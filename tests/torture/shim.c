@@ -4,7 +4,7 @@
  * fails or kills (TELHA_SHIM_AT). disk.py makes of the trace what a disk would hold after a power cut. Knows nothing of
  * queues.
  *
- * TELHA_SHIM_ROOT   the folder; paths are compared as they are given
+ * TELHA_SHIM_ROOT   the folder; paths are compared as they are given, but for those through a descriptor of a folder
  * TELHA_SHIM_TRACE  a file: one `struct head` per call with its bytes, and one per write to descriptor 1, which is
  *                   where the process tells what was acknowledged. So the trace has one order for both.
  * TELHA_SHIM_AT     "<number> <action> <times>": EIO or ENOSPC fails so many calls from that one on, 0 for all;
@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -70,6 +71,18 @@ static int under(const char *path) {
   return root && path && !strncmp(path, root, root_bytes) && (path[root_bytes] == 0 || path[root_bytes] == '/');
 }
 
+/* The path itself, or with the folder's name where it leads through a descriptor of that. */
+static const char *named(const char *path, char room[PATH_MAX]) {
+  char way[64];
+  int folder, size = 0;
+  if (path == NULL || sscanf(path, "/proc/self/fd/%d%n", &folder, &size) != 1) return path;
+  snprintf(way, sizeof way, "/proc/self/fd/%d", folder);
+  const long got = syscall(SYS_readlinkat, AT_FDCWD, way, room, PATH_MAX - 1);
+  if (got < 0 || (size_t)got + strlen(path + size) >= PATH_MAX) return path;
+  strcpy(room + got, path + size);
+  return room;
+}
+
 static int known(int fd) { return fd >= 0 && fd < MAX_FILES && names[fd] != NULL; }
 
 static void put(const void *bytes, size_t size) {
@@ -121,6 +134,8 @@ static int fails(char kind, int fd) { /* a call that was made to fail still has 
 /* Opening and closing */
 
 static int do_open(int folder, const char *path, int flags, mode_t mode) {
+  char room[PATH_MAX];
+  path = named(path, room);
   if (!under(path)) return (int)syscall(SYS_openat, folder, path, flags, mode);
   if (begin("open", path)) return fails('o', -1);
   const int fd = (int)syscall(SYS_openat, folder, path, flags, mode);
@@ -175,6 +190,8 @@ static void *opendir_of(const char *path) {
   return real(path);
 }
 void *opendir(const char *path) {
+  char room[PATH_MAX];
+  path = named(path, room);
   if (!under(path)) return opendir_of(path);
   if (begin("opendir", path)) {
     fails('o', -1);
@@ -270,6 +287,8 @@ int fcntl64(int fd, int operation, ...) {
 /* Names: a call with a path, and maybe a second one. */
 
 #define ON_PATH(name, letter, path, other, other_bytes, call)                     \
+  char room[PATH_MAX];                                                           \
+  path = named(path, room);                                                      \
   if (!under(path)) return (int)(call);                                          \
   if (begin(name, path)) return fails('n', -1);                                  \
   const long done = (call);                                                      \
@@ -277,9 +296,13 @@ int fcntl64(int fd, int operation, ...) {
   return (int)end(done);
 
 int rename(const char *from, const char *to) {
+  char there[PATH_MAX];
+  to = named(to, there);
   ON_PATH("rename", 'R', from, to, strlen(to), syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0))
 }
 int link(const char *from, const char *to) {
+  char there[PATH_MAX];
+  to = named(to, there);
   ON_PATH("link", 'H', from, to, strlen(to), syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0))
 }
 int unlink(const char *path) { ON_PATH("unlink", 'U', path, NULL, 0, syscall(SYS_unlinkat, AT_FDCWD, path, 0)) }
