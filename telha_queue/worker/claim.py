@@ -19,8 +19,8 @@ class Claim:
     """A leased job, its task, and how far it has come. It is the job's `Link` as well."""
 
     __slots__ = (
-        "_queue", "decided", "held", "job", "leased_ns", "record", "share", "started_ns", "stop", "task", "thread",
-        "wait_us",
+        "_queue", "decided", "held", "is_hung", "job", "leased_ns", "record", "share", "started_ns", "stop", "task",
+        "thread", "wait_us",
     )  # fmt: skip
 
     def __init__(
@@ -40,6 +40,8 @@ class Claim:
         """Its outcome is known: by its handler, or by whoever stopped waiting for it."""
         self.stop: Callable[[], object] | None = None
         """Makes the handler end, where that can be done: cancels a coroutine, kills a process."""
+        self.is_hung = False
+        """It was told to end long ago, and has not."""
         self.thread = 0
         """The identity of the thread that runs the handler, if one does."""
         self.job = Job(record, self)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from telha_queue.errors import StorageError
 from telha_queue.transitions import backoff_us, policy_for
 from telha_queue.worker import handler
 from telha_queue.worker.children import Children
@@ -66,12 +65,13 @@ class Crew:
         self._lease_one = lease_one
         self._threads: Threads[Claim] = Threads("telha-task", concurrency, self._run_in_thread)
         self._loop = Loop()
+        self._hung_coroutines = 0
         self._children = Children(tasks, rules)
 
     @property
     def abandoned(self) -> int:
-        """Threads whose handlers hang."""
-        return self._threads.abandoned
+        """Handlers that hang: in threads, and on the loop though they were cancelled."""
+        return self._threads.abandoned + self._hung_coroutines
 
     @property
     def is_stuck(self) -> bool:
@@ -148,14 +148,11 @@ class Crew:
         if outcome is not None:
             self._go_on(claim, outcome)
             return
-        try:
-            claim.stop = self._loop.start(
-                lambda: handler.call_async(claim.task, claim.job, self._rules, self._worker_id),
-                lambda outcome: self._go_on(claim, _CANCELLED if outcome is None else outcome),
-            )
-        except ImportError as missing:
-            self._go_on(claim, Failed(described(missing)))
-            return
+        claim.stop = self._loop.start(
+            lambda: handler.call_async(claim.task, claim.job, self._rules, self._worker_id),
+            lambda outcome: self._go_on(claim, _CANCELLED if outcome is None else outcome),
+            lambda: self._hangs_on_loop(claim),
+        )
         if claim.decided:  # by somebody who could not stop it yet
             claim.stop()
 
@@ -168,14 +165,17 @@ class Crew:
         try:
             if not self._ticks.begin(claim.record):
                 return Done()
-        except StorageError as error:
+            limits = claim.task.limits
+            if limits.timeout_secs is not None or limits.progress_secs is not None:
+                self._watch.bound(claim, limits.timeout_secs, limits.progress_secs)
+        except Exception as error:  # noqa: BLE001  # a store that fails, a header of somebody: this attempt is over
             return Failed(described(error))
-        limits = claim.task.limits
-        if limits.timeout_secs is not None or limits.progress_secs is not None:
-            self._watch.bound(claim, limits.timeout_secs, limits.progress_secs)
         return None
 
     def _go_on(self, claim: Claim, outcome: Outcome) -> None:
+        if claim.is_hung:
+            claim.is_hung = False
+            self._hung_coroutines -= 1
         following = self._end(claim, outcome)
         if following is not None:
             self.start(following)
@@ -214,6 +214,22 @@ class Crew:
         backoff_secs = backoff_us(policy, claim.record.attempts + 1) / 1_000_000
         return outcome._replace(delay_secs=backoff_secs * (1 + self._chance.uniform(0, self._jitter)))
 
+    def _hangs_on_loop(self, claim: Claim) -> None:
+        """It was cancelled and goes on: another may have its place."""
+        had_place, following = self._roster.oust(claim)
+        if not had_place:
+            return
+        self._hung_coroutines += 1
+        claim.is_hung = True
+        log.error("the handler of job %s (%s) ignores its end", claim.record.job_id, claim.task.kind)
+        self._fill_place(following)
+
+    def _fill_place(self, following: Claim | None) -> None:
+        if following is None:
+            self._on_room()
+        else:
+            self.start(following)
+
     def _abandon(self, claim: Claim) -> None:
         """Nobody can stop a thread: another takes its place, as often as there are places."""
         if self.is_stuck:
@@ -224,7 +240,4 @@ class Crew:
             return  # it has just come back
         self._threads.abandon(claim.thread)
         log.error("the handler of job %s (%s) hangs; its thread is abandoned", claim.record.job_id, claim.task.kind)
-        if following is None:
-            self._on_room()
-        else:
-            self.start(following)
+        self._fill_place(following)

@@ -31,9 +31,11 @@ def call(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str) -> Outcome:
         return outcome_of(error, rules)
     finally:
         current.reset(token)
-    if result is not None and inspect.iscoroutine(result):
+    if inspect.iscoroutine(result):
         result.close()
         return Failed("the function returned a coroutine: declare the task itself with async def", retryable=False)
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        return Failed("the function returned a generator, which nobody runs", retryable=False)
     return _DONE
 
 

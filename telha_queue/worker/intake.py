@@ -65,6 +65,7 @@ class Intake:
         self._begun = 0
         self._ended = 0
         self._found = False
+        self._must_look = False
         self._thread = threading.Thread(target=self._run, name="telha-intake", daemon=True)
 
     def start(self) -> None:
@@ -92,6 +93,8 @@ class Intake:
         """Have a look at the queue that begins now; whether it found anything, or did not end in time."""
         with self._passed:
             wanted = self._begun + 1
+            self._must_look = True
+            self._roster.poke()
             self.nudge()
             is_over = self._passed.wait_for(lambda: self._ended >= wanted or not self.is_alive, timeout_secs)
             return self._found or not is_over
@@ -106,6 +109,10 @@ class Intake:
                     self._on_error(None)
             except StoreClosed:
                 return
+            except MemoryError as error:
+                self._on_error(StorageError(f"no memory: {error}"))
+                is_well = False
+                self._stopping.wait(_PAUSE_SECS)
             except StorageError as error:
                 if is_well:
                     log.error("nothing can be leased now; trying again every second: %s", error)
@@ -117,6 +124,7 @@ class Intake:
         """Fill what room there is; if nothing was found for it, sleep until there may be something."""
         with self._passed:
             self._begun += 1
+            self._must_look = False
         ticket = self._queue.ready_ticket(self._scope)
         changes = self._roster.changes
         found, looked_for = self._fill()
@@ -136,6 +144,8 @@ class Intake:
         looked_for: list[Exact] = []
         found = False
         for share in self._roster.shares:
+            for claim in self._roster.begin(share):
+                self._start(claim)
             n, kinds = self._roster.wanted(share)
             while n and not self._stopping.is_set():
                 taken = self._lease(share, n, kinds)
@@ -148,15 +158,19 @@ class Intake:
 
     def _sleep(self, looked_for: list[Exact], ticket: int, changes: int) -> None:
         if not looked_for:
-            if not self._stopping.is_set():
+            if not self._is_wanted():
                 self._roster.wait_for_room(changes, LOOK_SECS)
             return
         self._is_asleep = True
         try:
-            if self._roster.changes == changes and not self._stopping.is_set():
+            if self._roster.changes == changes and not self._is_wanted():
                 self._queue.wait_ready(self._scope, looked_for, ticket, LOOK_SECS)
         finally:
             self._is_asleep = False
+
+    def _is_wanted(self) -> bool:
+        """Whether somebody waits for it to look again or to end."""
+        return self._stopping.is_set() or self._must_look
 
     def lease_one(self, share: Share, kinds: Sequence[Exact]) -> Claim | None:
         """For a thread that goes on by itself: a job, which has no place yet; None if there is none, or on an error."""

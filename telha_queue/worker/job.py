@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
@@ -56,12 +57,15 @@ class Lost:
         event = threading.Event()
         self.on_set(event.set)
         event.wait(timeout_secs)
+        self._forget(event.set)
         return self.reason is not None
 
     def __await__(self) -> Generator[object, None, None]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        self.on_set(lambda: loop.call_soon_threadsafe(_wake, future))
+        tell = partial(loop.call_soon_threadsafe, _wake, future)
+        self.on_set(tell)
+        future.add_done_callback(lambda _: self._forget(tell))
         return future.__await__()
 
     def set(self, reason: str) -> None:
@@ -74,6 +78,11 @@ class Lost:
         for tell in waiters:
             with suppress(RuntimeError):  # the loop of that waiter is closed
                 tell()
+
+    def _forget(self, tell: Callable[[], object]) -> None:
+        with _waiters_lock:
+            if tell in self._waiters:
+                self._waiters.remove(tell)
 
     def on_set(self, tell: Callable[[], object]) -> None:
         """Call that when it is lost, in the thread that finds out; at once if it is lost already."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MISFIRES = ("one", "all", "none")
+LATE_US = 60_000_000
+"""A tick that begins later than this, or than the next one, counts as missed."""
 MAX_MISSED = 1000
 """Ticks that are made up for with misfire "all", the newest ones ..."""
 MAX_MISSED_US = 31 * 86_400 * 1_000_000
@@ -163,12 +165,12 @@ class Ticks:
         now_us, tick_us = self._queue.now_us(), int(record.headers[TICK_HEADER])
         since_us = max(tick_us, now_us - MAX_MISSED_US)
         missed = takewhile(lambda at_us: at_us <= now_us, schedule.after(since_us))
-        is_late = False
+        is_late = now_us - tick_us > LATE_US
         if recurrence.misfire == "all":
             for at_us in deque(missed, maxlen=MAX_MISSED):
                 self._enqueue(task, recurrence, at_us)
         else:
-            is_late = next(missed, None) is not None
+            is_late = is_late or next(missed, None) is not None
         self._enqueue(task, recurrence, next(schedule.after(now_us)))
         return not (is_late and recurrence.misfire == "none")
 

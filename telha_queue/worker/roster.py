@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from telha_queue.errors import ConfigError
@@ -91,6 +91,17 @@ class Roster:
                     started.append(claim)
                 else:
                     self._lines[claim.share.name].append(claim)
+        return started
+
+    def begin(self, share: Share) -> list[Claim]:
+        """Start those in the share's line for whom there is room now, by what others lend."""
+        started: list[Claim] = []
+        with self._lock:
+            line = self._lines[share.name]
+            while line and self._permits.room(share) > 0 and not self._is_stopping:
+                self._permits.take(share)
+                started.append(line.popleft())
+            self._running.update(started)
         return started
 
     def decide(self, claim: Claim) -> bool:
@@ -178,14 +189,14 @@ class Roster:
         with self._lock:
             self._changed.wait_for(lambda: self._changes != changes or self._is_stopping, timeout_secs)
 
-    def wait_done(self, until: float, *, is_over: threading.Event) -> bool:
+    def wait_done(self, until: float, *, is_over: Callable[[], bool]) -> bool:
         """Sleep until nothing runs and every outcome is written, until then (monotonic), or until `is_over`."""
         with self._lock:
             while self._running or self._unsettled:
                 left_secs = until - time.monotonic()
-                if left_secs <= 0 or is_over.is_set():
+                if left_secs <= 0 or is_over():
                     return False
-                self._changed.wait(min(left_secs, 0.5))
+                self._changed.wait(min(left_secs, 0.1))
             return True
 
     def load(self) -> dict[str, Load]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import signal
+import socket
 import sys
-import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,25 +23,33 @@ def run(worker: Worker, *, shows_progress: bool | None = None) -> int:
 
     In the main thread, for only there can signals be caught. On a terminal a line says how it is going.
     """
-    told = threading.Event()
+    told: list[int] = []
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        if told.is_set():
+        if told:
             worker.hurry()
-        told.set()
+        told.append(number)  # takes no lock: a handler runs between any two steps of the main thread
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    wakes, woken = socket.socketpair()
+    for end in (wakes, woken):
+        end.setblocking(False)
+    wakeup_before = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
     line = _Line(worker) if (sys.stderr.isatty() if shows_progress is None else shows_progress) else None
     try:
         worker.start()
-        while not told.wait(_LOOK_SECS) and worker.is_healthy:
+        while not told and worker.is_healthy:
             if line is not None:
                 line.show()
-        is_broken = not told.is_set()
+            select.select([wakes], [], [], _LOOK_SECS)
+        is_broken = not told
         drained = worker.stop()
     finally:
+        signal.set_wakeup_fd(wakeup_before)
         for number, handler in before.items():
             signal.signal(number, handler)
+        wakes.close()
+        woken.close()
         if line is not None:
             line.end()
     return BROKEN if is_broken else DRAINED if drained else GAVE_BACK

@@ -16,7 +16,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from telha_queue.errors import ConfigError, StorageError, StoreClosed
+from telha_queue import arguments as check
+from telha_queue.errors import ConfigError, InvalidArgument, StorageError, StoreClosed
 from telha_queue.job import JobRecord, JobState
 from telha_queue.worker.counters import Counters
 from telha_queue.worker.crew import Crew
@@ -75,6 +76,14 @@ class Worker:
         health: str | None = None,
     ) -> None:
         listed = _checked(tasks)
+        try:
+            check.worker(_new_id() if worker_id is None else worker_id)
+            if scope is not None:
+                check.scope_key(scope)
+            if lease_ttl_secs is not None:
+                check.ttl_us(lease_ttl_secs)
+        except InvalidArgument as error:
+            raise ConfigError(str(error)) from None
         if late not in ("refuse", "accept_if_unclaimed"):
             raise ConfigError(f"late is 'refuse' or 'accept_if_unclaimed', not {late!r}")
         if not 0 <= jitter <= 10:
@@ -121,7 +130,9 @@ class Worker:
         self._life = threading.Lock()
         self._is_started = False
         self._is_stopped = False
-        self._hurry = threading.Event()
+        self._is_hurried = False
+        self._is_drained = True
+        self._has_stopped = threading.Event()
         self._health = None if health is None else Health(self, health)
         self.store_error: StorageError | None = None
         """Why nothing can be leased now, if nothing can."""
@@ -129,59 +140,76 @@ class Worker:
     def start(self) -> None:
         """Begin to work, in threads of its own. A worker is started once."""
         with self._life:
-            if self._is_started:
+            if self._is_started or self._is_stopped:
                 raise ConfigError("a worker is started once; make another")
+            if self._reaper:
+                self.queue.start_reaper()
+            for part in (self._settler, self._watch, self._intake):
+                part.start()
+            if self._health is not None:
+                self._health.start()
             self._is_started = True
-        if self._reaper:
-            self.queue.start_reaper()
-        self._settler.start()
-        self._watch.start()
-        self._intake.start()
-        if self._health is not None:
-            self._health.start()
         log.info("worker %s works on %s", self.worker_id, ", ".join(self.counters.kinds))
 
     def stop(self, grace_secs: float | None = None) -> bool:
         """Lease nothing more, let handlers end for that long, give back what is left; True if nothing was left.
 
-        A job that is given back spends no attempt, and its handler's result will be refused.
+        A job that is given back spends no attempt, and its handler's result will be refused. Whoever calls it while
+        another does waits for the same end.
         """
         with self._life:
-            if not self._is_started or self._is_stopped:
-                return True
-            self._is_stopped = True
-        grace = self.grace_secs if grace_secs is None else grace_secs
-        until = time.monotonic() + grace
-        log.info("worker %s stops; its handlers have %g s to end", self.worker_id, grace)
+            is_first, self._is_stopped = not self._is_stopped, True
+        if not self._is_started:
+            return True
+        if not is_first:
+            self._has_stopped.wait()
+            return self._is_drained
+        try:
+            self._is_drained = self._stop(self.grace_secs if grace_secs is None else grace_secs)
+        finally:
+            self._has_stopped.set()
+        return self._is_drained
+
+    def _stop(self, grace_secs: float) -> bool:
+        until = time.monotonic() + grace_secs
+        log.info("worker %s stops; its handlers have %g s to end", self.worker_id, grace_secs)
         self._intake.stop()
         waiting = self._roster.stop()
         for claim in waiting:
             self._settler.put(claim, GivenBack())
-        is_drained = self._roster.wait_done(until, is_over=self._hurry)
+        is_drained = self._roster.wait_done(until, is_over=self._is_in_a_hurry)
         left = [] if is_drained else self._roster.running()
         for claim in left:
             self._crew.give_up(claim)
-        self._settler.stop(max(until - time.monotonic(), 1.0))
+        are_written = self._settler.stop(max(until, time.monotonic() + 1), self._is_in_a_hurry)
         self._keeper.close()
         self._crew.stop()
         if self._health is not None:
             self._health.stop()
         log.info("worker %s has stopped; %d jobs were given back", self.worker_id, len(left) + len(waiting))
-        return not left
+        return not left and are_written
 
     def wait_idle(self, timeout_secs: float = 60) -> bool:
-        """Wait until every due job of its tasks is done, and a look at the queue finds none; False if time is over."""
+        """Wait until every due job of its tasks is done, and a look at the queue finds none; False if time is over.
+
+        A job that waits for its backoff is not due. False too when the worker does not run.
+        """
         until = time.monotonic() + timeout_secs
-        while self._roster.wait_done(until, is_over=self._hurry):
-            added = self._roster.added
-            found = self._intake.look(max(until - time.monotonic(), 0))
+        while self._intake.is_alive and self._roster.wait_done(until, is_over=self._is_in_a_hurry):
+            added, left_secs = self._roster.added, until - time.monotonic()
+            if left_secs <= 0:
+                return False
+            found = self._intake.look(left_secs)
             if not found and self._roster.added == added:  # nor by the look that was under way before
-                return True
+                return self._intake.is_alive
         return False
 
     def hurry(self) -> None:
-        """Have a `stop` that is under way wait no longer. May be called from a signal handler."""
-        self._hurry.set()
+        """Have a `stop` that is under way wait no longer. May be called from a signal handler: it takes no lock."""
+        self._is_hurried = True
+
+    def _is_in_a_hurry(self) -> bool:
+        return self._is_hurried
 
     def __enter__(self) -> Self:
         self.start()

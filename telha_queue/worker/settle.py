@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from telha_queue.errors import JobError, LeaseConflict, StorageError, StoreClosed
+from telha_queue.errors import CorruptionError, JobError, LeaseConflict, StorageError, StoreClosed
 from telha_queue.job import Failure, JobRecord, JobState
 from telha_queue.worker.claim import Claim
 from telha_queue.worker.roster import MAX_BATCH
@@ -64,6 +64,8 @@ class Settler:
         self._on_settled = on_settled
         self._due: SimpleQueue[Settled | None] = SimpleQueue()
         self._gives_up = threading.Event()
+        self.unwritten = 0
+        """Outcomes that the store did not take."""
         self._thread = threading.Thread(target=self._run, name="telha-settler", daemon=True)
 
     def start(self) -> None:
@@ -78,12 +80,17 @@ class Settler:
         """Have it written soon. The claim has been decided."""
         self._due.put(Settled(claim, outcome))
 
-    def stop(self, timeout_secs: float) -> None:
-        """Write what there is and end; what the store has not taken by then is given up."""
+    def stop(self, until: float, is_hurried: Callable[[], bool]) -> bool:
+        """Write what there is and end; what the store has not taken by then (monotonic) is given up.
+
+        True if nothing was.
+        """
         self._due.put(None)
-        self._thread.join(timeout_secs)
+        while self._thread.is_alive() and time.monotonic() < until and not is_hurried():
+            self._thread.join(_FIRST_PAUSE_SECS)
         self._gives_up.set()
-        self._thread.join(_LAST_PAUSE_SECS)
+        self._thread.join(2 * _LAST_PAUSE_SECS)
+        return self.unwritten == 0
 
     def _run(self) -> None:
         is_last = False
@@ -121,37 +128,54 @@ class Settler:
     def _give_back(self, due: Sequence[Settled]) -> list[JobRecord | JobError]:
         [one] = due
         assert isinstance(one.outcome, GivenBack)
-        try:
-            return [self._queue.release(one.claim.record, delay_secs=one.outcome.delay_secs)]
-        except StorageError:
-            raise
-        except JobError as refused:
-            return [refused]
+        return [self._queue.release(one.claim.record, delay_secs=one.outcome.delay_secs)]
 
-    def _write(
-        self, due: Sequence[Settled], write: Callable[[Sequence[Settled]], Sequence[JobRecord | JobError]]
-    ) -> None:
+    def _write(self, due: Sequence[Settled], write: Write) -> None:
+        """Write outcomes; again and again while the store fails, and one by one if one of them spoils the others'."""
         pause_secs, is_repeat = 0.0, False
-        while True:
+        while due:
             try:
                 results = write(due)
-            except StoreClosed as closed:
-                results = [closed] * len(due)
-            except StorageError as error:
+            except (CorruptionError, StoreClosed) as error:
+                self._spoilt(due, write, error)
+                return
+            except (StorageError, MemoryError) as error:
                 if self._gives_up.is_set():
-                    results = [error] * len(due)
-                else:
-                    if not pause_secs:
-                        log.error("%d outcomes cannot be written now, and will be: %s", len(due), error)
-                    pause_secs = min(max(2 * pause_secs, _FIRST_PAUSE_SECS), _LAST_PAUSE_SECS)
-                    is_repeat = is_repeat or error.outcome == "unknown"
-                    self._gives_up.wait(pause_secs)
+                    self._spoilt(due[:1], write, error)
+                    due = due[1:]
                     continue
-            except JobError as error:  # an argument that the queue does not take: a bad delay, say
-                results = [error] * len(due)
-            for one, result in zip(due, results, strict=True):
-                one.result = self._as_written(one) if is_repeat and isinstance(result, LeaseConflict) else result
+                if not pause_secs:
+                    log.error("%d outcomes cannot be written now, and will be: %s", len(due), error)
+                pause_secs = min(max(2 * pause_secs, _FIRST_PAUSE_SECS), _LAST_PAUSE_SECS)
+                is_repeat = is_repeat or getattr(error, "outcome", "none") == "unknown"
+                self._gives_up.wait(pause_secs)
+                due = self._still_held(due)
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is one job's, and must not stop the others'
+                self._spoilt(due, write, error)
+                return
+            else:
+                for one, result in zip(due, results, strict=True):
+                    one.result = self._as_written(one) if is_repeat and isinstance(result, LeaseConflict) else result
+                return
+
+    def _spoilt(self, due: Sequence[Settled], write: Write, error: Exception) -> None:
+        if len(due) > 1:
+            for one in due:
+                self._write([one], write)
             return
+        refused = error if isinstance(error, JobError) else StorageError(f"{type(error).__name__}: {error}")
+        due[0].result = refused
+        self.unwritten += not isinstance(refused, LeaseConflict)
+
+    def _still_held(self, due: Sequence[Settled]) -> list[Settled]:
+        """Those whose lease is not known to be lost; the others have their result."""
+        held = []
+        for one in due:
+            if one.claim.held.over == "lost":
+                one.result = self._as_written(one)
+            else:
+                held.append(one)
+        return held
 
     def _as_written(self, one: Settled) -> JobRecord | JobError:
         """What a refusal means after a write whose outcome was unknown: it may have been made after all."""

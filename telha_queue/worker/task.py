@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from telha_queue.errors import ConfigError
+from telha_queue import arguments as check
+from telha_queue.config import MAX_KIND_BYTES
+from telha_queue.errors import ConfigError, InvalidArgument
 from telha_queue.job import JobRecord, JobSpec
 from telha_queue.worker import tracing
 from telha_queue.worker.codecs import BadPayload, Codec
@@ -240,12 +242,15 @@ def task(
     def decorate(function: Callable[..., Any]) -> Any:
         if not callable(function):
             raise ConfigError("@task stands before a function; give it the kind: @task('ingest:pdf')")
+        call = type(function).__call__ if not inspect.isroutine(function) else function
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise ConfigError(f"{function!r} is a generator: calling it does nothing")
         limits = Limits(
             timeout_secs=timeout_secs,
             progress_secs=progress_secs,
             retries_timeout=retries_timeout,
             concurrency=concurrency,
-            is_async=inspect.iscoroutinefunction(function),
+            is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call),
             is_process=process,
         )
         defaults = {"priority": priority, "max_attempts": max_attempts}
@@ -253,8 +258,12 @@ def task(
             return BytesTask(kind, function, limits, defaults)
         return Task(kind, function, limits, defaults, codec)
 
-    if not isinstance(kind, str) or not kind:
+    if not isinstance(kind, str):
         raise ConfigError("@task takes the kind of its jobs: @task('ingest:pdf')")
+    try:
+        check.name("kind", kind, MAX_KIND_BYTES)
+    except InvalidArgument as error:
+        raise ConfigError(str(error)) from None
     return decorate
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import NamedTuple
 
+from telha_queue.config import MAX_SECS
 from telha_queue.errors import ConfigError, LeaseConflict, StorageError
 
 MAX_ERROR_CHARACTERS = 3500
@@ -31,7 +32,7 @@ class Retry(Exception):
 
     def __init__(self, message: str = "", *, delay_secs: float | None = None) -> None:
         super().__init__(message or "asked for another attempt")
-        self.delay_secs = delay_secs
+        self.delay_secs = None if delay_secs is None else _delay(delay_secs)
 
 
 class Released(Exception):
@@ -39,7 +40,14 @@ class Released(Exception):
 
     def __init__(self, message: str = "", *, delay_secs: float = 0) -> None:
         super().__init__(message or "given back")
-        self.delay_secs = delay_secs
+        self.delay_secs = _delay(delay_secs)
+
+
+def _delay(secs: float) -> float:
+    """Checked where it is given: later it would spoil the write of many outcomes. Raises ValueError."""
+    if isinstance(secs, bool) or not isinstance(secs, (int, float)) or not 0 <= secs <= MAX_SECS:
+        raise ValueError(f"delay_secs is a number from 0 to {MAX_SECS}, not {secs!r}")
+    return secs
 
 
 class Done(NamedTuple):

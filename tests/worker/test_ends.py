@@ -47,10 +47,11 @@ def test_a_hung_thread_is_abandoned_at_its_deadline_and_the_worker_goes_on(queue
 def test_a_coroutine_is_cancelled_at_its_deadline(queue, clock, work, until, retries, state, reason):
     import anyio
 
-    ended = []
+    begun, ended = threading.Event(), []
 
     @task("hang", timeout_secs=5, retries_timeout=retries)
     async def hang(job: Job) -> None:
+        begun.set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -58,7 +59,7 @@ def test_a_coroutine_is_cancelled_at_its_deadline(queue, clock, work, until, ret
 
     job = hang.enqueue(queue, ACME)
     worker = work(hang)
-    until(lambda: worker.status()["running"])
+    begun.wait(20)
     clock.advance(secs=5)
     until(lambda: ended)
     until(lambda: str(queue.get(ACME, job.job_id).state) == state)
