@@ -66,6 +66,7 @@ class Intake:
         self._ended = 0
         self._found = False
         self._must_look = False
+        self._is_well = True
         self._thread = threading.Thread(target=self._run, name="telha-intake", daemon=True)
 
     def start(self) -> None:
@@ -100,24 +101,16 @@ class Intake:
             return self._found or not is_over
 
     def _run(self) -> None:
-        is_well = True
         while not self._stopping.is_set():
             try:
                 self._pass()
-                if not is_well:
-                    is_well = True
-                    self._on_error(None)
             except StoreClosed:
                 return
-            except MemoryError as error:
-                self._on_error(StorageError(f"no memory: {error}"))
-                is_well = False
-                self._stopping.wait(_PAUSE_SECS)
-            except StorageError as error:
-                if is_well:
+            except (StorageError, MemoryError) as error:
+                if self._is_well:
                     log.error("nothing can be leased now; trying again every second: %s", error)
-                is_well = False
-                self._on_error(error)
+                self._is_well = False
+                self._on_error(error if isinstance(error, StorageError) else StorageError("no memory"))
                 self._stopping.wait(_PAUSE_SECS)
 
     def _pass(self) -> None:
@@ -128,6 +121,9 @@ class Intake:
         ticket = self._queue.ready_ticket(self._scope)
         changes = self._roster.changes
         found, looked_for = self._fill()
+        if not self._is_well:
+            self._is_well = True
+            self._on_error(None)
         with self._passed:
             self._ended, self._found = self._begun, found
             self._passed.notify_all()
@@ -144,8 +140,7 @@ class Intake:
         looked_for: list[Exact] = []
         found = False
         for share in self._roster.shares:
-            for claim in self._roster.begin(share):
-                self._start(claim)
+            self._add(share, [])  # those in line for whom there is room by now
             n, kinds = self._roster.wanted(share)
             while n and not self._stopping.is_set():
                 taken = self._lease(share, n, kinds)
@@ -184,9 +179,12 @@ class Intake:
 
     def _lease(self, share: Share, n: int, kinds: Sequence[Exact]) -> int:
         claims = self._claims(share, n, kinds)
-        for claim in self._roster.add(claims):
-            self._start(claim)
+        self._add(share, claims)
         return len(claims)
+
+    def _add(self, share: Share, claims: Sequence[Claim]) -> None:
+        for claim in self._roster.add(share, claims):
+            self._start(claim)
 
     def _claims(self, share: Share, n: int, kinds: Sequence[Exact]) -> list[Claim]:
         records = self._queue.lease_many(

@@ -77,32 +77,21 @@ class Roster:
                 n = min([n, *(frees[kind] for kind in kinds)])
             return (n, kinds) if n > 0 and kinds else (0, ())
 
-    def add(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Take in jobs that were leased; returns those that start now."""
-        started = []
+    def add(self, share: Share, claims: Sequence[Claim]) -> list[Claim]:
+        """Take in jobs that were leased for a share; returns those that start now, the first in line first."""
         with self._lock:
             self.added += len(claims)
             for claim in claims:
                 for cap in self._caps_of(claim):
                     cap.free -= 1
-                if self._permits.room(claim.share) > 0:
-                    self._permits.take(claim.share)
-                    self._running.add(claim)
-                    started.append(claim)
-                else:
-                    self._lines[claim.share.name].append(claim)
-        return started
-
-    def begin(self, share: Share) -> list[Claim]:
-        """Start those in the share's line for whom there is room now, by what others lend."""
-        started: list[Claim] = []
-        with self._lock:
             line = self._lines[share.name]
+            line.extend(claims)
+            started: list[Claim] = []
             while line and self._permits.room(share) > 0 and not self._is_stopping:
                 self._permits.take(share)
                 started.append(line.popleft())
             self._running.update(started)
-        return started
+            return started
 
     def decide(self, claim: Claim) -> bool:
         """Be the one who knows how the job ended; False when somebody else was first."""

@@ -122,6 +122,20 @@ def test_a_handler_is_told_that_its_lease_is_lost_and_its_result_is_refused_once
     assert queue.get(ACME, job.job_id).state is (JobState.LEASED if how == "reaped" else JobState.COMPLETED)
 
 
+def test_whoever_looks_again_and_again_leaves_nothing_behind(queue, work):
+    left = []
+
+    @task("x")
+    def x(job: Job) -> None:
+        for _ in range(100):
+            job.lost.wait(0)
+        left.append(len(job.lost._waiters))
+
+    x.enqueue(queue, ACME)
+    assert work(x).wait_idle()
+    assert left == [0]
+
+
 def test_a_coroutine_can_await_the_loss(queue, clock, work, until):
     told = []
 

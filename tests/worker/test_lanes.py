@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telha_queue import Exact
+from telha_queue import Exact, Scope
 from telha_queue.errors import ConfigError
+from telha_queue.worker import Job, task
 from telha_queue.worker.lanes import Lane, Permits
 
 KINDS = ("a", "b", "c")
@@ -84,6 +86,30 @@ def test_what_was_borrowed_goes_back_to_its_lane_first(ends):
         load.end(number % (5 - at_work))  # one of those that borrow
         load.fill()
         assert [kind for _, kind in load.running].count("a") == at_work
+
+
+def test_what_was_leased_ahead_is_not_overtaken_through_a_lent_permit(queue, work):
+    """Of general jobs that wait in line the first starts in a permit that a lane lends."""
+    go, order = threading.Event(), []
+
+    @task("hang")
+    def hang(job: Job) -> None:
+        go.wait(20)
+
+    @task("b")
+    def b(job: Job) -> None:
+        order.append(int(job.payload))
+        if len(order) == 6:
+            go.set()
+
+    @task("a")
+    def a(job: Job) -> None: ...
+
+    hang.enqueue(queue, Scope.SYSTEM)
+    queue.enqueue_many(Scope.SYSTEM, [b.spec(b"%d" % n) for n in range(6)])
+    worker = work(hang, b, a, concurrency=2, prefetch=2, lanes=[Lane("a", ["a"], 1, borrow=True)])
+    assert worker.wait_idle()
+    assert order == sorted(order)
 
 
 def test_a_lane_takes_the_kinds_of_its_filters_and_the_rest_is_filled_in_order():

@@ -68,6 +68,16 @@ def test_ticks_that_nobody_was_there_for(queue, clock, misfire, first_run):
     assert ran[len(first_run) :] == [start + 25 * MINUTE_US]
 
 
+def test_a_tick_that_comes_a_minute_late_is_missed(queue, clock):
+    start = us("2026-06-01T12:00:00+00:00")
+    clock.set_us(start)
+    tidy, ran = every_five("none")
+    run_due(queue, [tidy])
+    clock.set_us(start + 7 * MINUTE_US)
+    run_due(queue, [tidy])
+    assert ran == []
+
+
 def test_a_tick_survives_a_restart(queue, clock, reopen):
     clock.set_us(us("2026-06-01T12:02:00+00:00"))
     tidy, ran = every_five()

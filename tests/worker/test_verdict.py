@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 
 import pytest
 
 from telha_queue import QueueConfig, Scope
 from telha_queue.errors import ConfigError, LeaseConflict, StorageError
 from telha_queue.testing import memory_queue
-from telha_queue.worker import ErrorRules, Job, Worker, task
+from telha_queue.worker import ErrorRules, Job, Released, Retry, Worker, task
 from telha_queue.worker.verdict import MAX_ERROR_CHARACTERS, Failed, outcome_of
 
 ACME = Scope.named("acme")
@@ -65,6 +66,13 @@ def test_the_table_is_extended_and_the_most_special_type_counts():
     assert rules.extended(transient=(Invalid,)).passes(Invalid())
     assert not rules.extended(transient=(Invalid,)).passes(ValueError())
     assert not rules.passes(PermissionError())
+
+
+@pytest.mark.parametrize("secs", [-1, float("nan"), float("inf"), "x", 1e300, True, Decimal(5)], ids=repr)
+@pytest.mark.parametrize("kind", [Retry, Released])
+def test_a_delay_that_is_none_is_refused_where_it_is_given(kind, secs):
+    with pytest.raises(ValueError, match="delay_secs"):
+        kind(delay_secs=secs)
 
 
 def test_a_lost_lease_in_a_handler_passes():

@@ -184,26 +184,6 @@ def test_a_worker_of_one_scope_leaves_the_others_alone(queue, work, until):
     assert queue.get(others.scope, others.job_id).state is JobState.PENDING
 
 
-def test_stopping_gives_back_what_has_not_begun_and_what_does_not_end(queue, work, until):
-    go = threading.Event()
-    lost = []
-
-    @task("x", max_attempts=1)
-    def hold(job: Job) -> None:
-        go.wait(20)
-        lost.append(job.lost.reason)
-
-    jobs = [hold.enqueue(queue, ACME) for _ in range(6)]
-    worker = work(hold, concurrency=2, prefetch=2)
-    until(lambda: queue.counts()[JobState.LEASED] == 4)
-    assert worker.stop(grace_secs=0) is False
-    after = [queue.get(ACME, job.job_id) for job in jobs]
-    assert [(job.state, job.attempts, job.crashes) for job in after] == [(JobState.PENDING, 0, 0)] * 6
-    assert sorted(job.lease_generation for job in after) == [0, 0, 1, 1, 1, 1]
-    go.set()
-    until(lambda: lost == ["stopped", "stopped"])
-
-
 def test_failures_are_logged_with_their_job_and_what_becomes_of_it(queue, work, until, caplog):
     @task("x", max_attempts=1)
     def x(job: Job) -> None:
@@ -216,23 +196,6 @@ def test_failures_are_logged_with_their_job_and_what_becomes_of_it(queue, work, 
     assert line == f"job {job.job_id} (x) is dead, attempts: ValueError: bad"
 
 
-def test_stopping_lets_handlers_end(queue, work, until):
-    go = threading.Event()
-
-    @task("x")
-    def hold(job: Job) -> None:
-        go.wait(20)
-
-    job = hold.enqueue(queue, ACME)
-    worker = work(hold)
-    until(lambda: queue.counts()[JobState.LEASED] == 1)
-    stopping = threading.Thread(target=lambda: worker.stop(grace_secs=20))
-    stopping.start()
-    go.set()
-    stopping.join()
-    assert queue.get(ACME, job.job_id).state is JobState.COMPLETED
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -242,6 +205,11 @@ def test_stopping_lets_handlers_end(queue, work, until):
         {"prefetch": -1},
         {"jitter": -1},
         {"grace_secs": -1},
+        {"worker_id": ""},
+        {"worker_id": "w" * 129},
+        {"lease_ttl_secs": -1},
+        {"scope": "acme"},
+        {"late": "maybe"},
         {"health": "0.0.0.0:0"},
         {"health": "nowhere"},
     ],
