@@ -9,7 +9,7 @@ from contextlib import suppress
 from telha_queue._rocks import Store, build_info, crc32c, mark_copy, refuse_in_child
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities
-from telha_queue.engines.places import LOCK_NAME, refuse_inside_another
+from telha_queue.engines.places import LOCK_NAME, SNAPSHOT_NAME, refuse_inside_another
 from telha_queue.engines.scope_names import KnownScopes, with_names
 from telha_queue.errors import InvalidPath, InvalidType, path_error
 from telha_queue.scope import Scope
@@ -99,6 +99,8 @@ def _prepare(where: str, create: bool) -> None:
         names = os.listdir(where)
         # A list that is read while another process makes the queue may have later files and lack the first.
         if names and LOCK_NAME not in names and not os.path.lexists(os.path.join(where, LOCK_NAME)):
+            if SNAPSHOT_NAME in names:
+                raise InvalidPath(f"{where}: is a snapshot; telha restore makes a queue of it")
             raise InvalidPath(f"{where}: holds files that are not a queue's")
         if "CURRENT" in names:  # RocksDB makes it last
             return

@@ -8,6 +8,7 @@ import pytest
 
 from telha_queue import JobSpec, JobState, Queue, QueueConfig, Scope, restore
 from telha_queue.config import DURABILITIES
+from telha_queue.errors import InvalidPath
 
 ACME = Scope.named("acme")
 QUICK = QueueConfig(durability="os")
@@ -123,3 +124,10 @@ with Queue.open(PATH) as queue:
     assert queue.counts()[JobState.PENDING] == 100
     queue.snapshot(f"{PATH}/../last")
 """)
+
+
+def test_a_snapshot_is_no_queue_and_says_what_makes_one_of_it(path):
+    with Queue.open(path) as queue:
+        queue.snapshot(path.with_name("snapshot"))
+    with pytest.raises(InvalidPath, match="is a snapshot; telha restore makes a queue of it"):
+        Queue.open(path.with_name("snapshot"))
