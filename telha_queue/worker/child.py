@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 import traceback
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -26,11 +28,6 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Blocked where the process is started, until it has seen to them."""
-_OVER = "that attempt is over"
-
-
-class _Refused(JobError):
-    """The worker could not do what the handler asked of its job; the text says which error it met."""
 
 
 class _Link(NoQueue):
@@ -40,7 +37,7 @@ class _Link(NoQueue):
         self._side = side
         self.number = number
         self._asking = threading.Lock()
-        self._replies: SimpleQueue[str] = SimpleQueue()
+        self._replies: SimpleQueue[JobError | None] = SimpleQueue()
         self._is_over = False
 
     def checkpoint(self, continuation: bytes) -> None:
@@ -53,24 +50,28 @@ class _Link(NoQueue):
         if not self._is_over:
             self._side.send(pipe.message(pipe.PROGRESS, self.number))
 
-    def answer(self, error: str) -> None:
-        """What the worker says to the one who asks; empty when it is done."""
+    def answer(self, error: JobError | None) -> None:
+        """What the worker says to the one who asks; None when it is done."""
         self._replies.put(error)
 
     def end(self) -> None:
         """From now on whoever asks is refused, and whoever waits for an answer."""
         self._is_over = True
-        self._replies.put(_OVER)
+        self._replies.put(_over())
 
     def _ask(self, letter: bytes, body: bytes) -> None:
         message = pipe.message(letter, self.number, body)
         with self._asking:  # one at a time, so an answer is to whoever waits
-            error = _OVER
-            if not self._is_over:
-                self._side.send(message)
-                error = self._replies.get()
-        if error:
-            raise _Refused(error)
+            if self._is_over:
+                raise _over()
+            self._side.send(message)
+            error = self._replies.get()
+        if error is not None:
+            raise error
+
+
+def _over() -> JobError:
+    return JobError("that attempt is over")
 
 
 class _Side:
@@ -109,7 +110,7 @@ class _Side:
         elif self._in_hand is not None and self._in_hand[1].number == number:  # else it is about an earlier job
             job, link = self._in_hand
             if letter == pipe.REPLY:
-                link.answer(body.decode())
+                link.answer(pipe.error_in(body) if body else None)
             else:
                 job.lost.set(body.decode())
 
@@ -149,6 +150,9 @@ def _run_jobs(side: _Side, tasks: dict[str, tuple[str, str]], rules: ErrorRules)
         if os.getpid() != pid:
             os._exit(0)  # a fork of the handler's that came back here: the job is not its own
         link.end()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # closed by the handler, perhaps
+                stream.flush()  # for a process is killed in the end
         side.send(pipe.outcome_message(link.number, outcome))
 
 

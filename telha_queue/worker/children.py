@@ -256,15 +256,15 @@ class _Child:
             return
         if letter not in (pipe.CHECKPOINT, pipe.STATS):
             raise ValueError(f"no message begins with {letter!r}")
-        error = ""
+        error = b""
         try:
             if letter == pipe.CHECKPOINT:
                 claim.checkpoint(content)
             else:
                 claim.stats(content.decode())
         except JobError as refused:
-            error = f"{type(refused).__name__}: {refused}"
-        self._due.put(pipe.message(pipe.REPLY, self._number, error.encode()))
+            error = pipe.error_body(refused)
+        self._due.put(pipe.message(pipe.REPLY, self._number, error))
 
     def _tell_lost(self, claim: Claim, number: int) -> None:
         self._due.put(pipe.message(pipe.LOST, number, (claim.job.lost.reason or "lost").encode()))

@@ -11,8 +11,10 @@ import logging
 import struct
 from importlib import import_module
 from typing import TYPE_CHECKING
+from uuid import UUID
 
-from telha_queue.errors import ConfigError
+from telha_queue import errors
+from telha_queue.errors import ConfigError, JobError
 from telha_queue.job import JobRecord
 from telha_queue.scope import Scope
 from telha_queue.worker.verdict import Done, Failed, GivenBack, Outcome
@@ -101,6 +103,22 @@ def outcome_in(letter: bytes, body: bytes) -> Outcome | None:
     if letter == GIVEN_BACK:
         return GivenBack(**json.loads(body))
     return None
+
+
+def error_body(error: JobError) -> bytes:
+    """An error by which the queue has refused what a handler asks for, on its way to that handler."""
+    return json.dumps([type(error).__name__, str(error), vars(error)], default=str).encode()
+
+
+def error_in(body: bytes) -> JobError:
+    """The error in a body: of the class that it was, for handlers and rules go by that."""
+    name, text, facts = json.loads(body)
+    kind = getattr(errors, name, JobError)
+    error: JobError = kind.__new__(kind, text)
+    error.__dict__.update(facts)
+    if "job_id" in facts:
+        error.__dict__["job_id"] = UUID(facts["job_id"])
+    return error
 
 
 def log_body(record: logging.LogRecord) -> bytes:

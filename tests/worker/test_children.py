@@ -125,6 +125,14 @@ def test_a_thread_that_a_job_has_left_behind_can_do_nothing_to_the_next(children
     assert len(children.pids) == 1
 
 
+def test_a_handler_that_is_refused_hears_by_which_error(children, claimed):
+    claim = claimed(worker_tasks.clings)
+    claim.queue.release(claim.record)
+    claim.queue.lease_many(ACME, 1, worker_id="other")
+    outcome = children.run(claim)
+    assert outcome.error.startswith("Permanent: True 2 1\n")
+
+
 def test_many_threads_of_a_handler_may_ask_at_a_time(children, claimed):
     claim = claimed(worker_tasks.many)
     assert children.run(claim) == Done()

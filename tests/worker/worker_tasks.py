@@ -12,7 +12,7 @@ from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
-from telha_queue.errors import JobError
+from telha_queue.errors import JobError, LeaseConflict
 from telha_queue.worker import JSON, Job, Permanent, Released, Retry, task
 
 left_behind: list[tuple[threading.Event, threading.Thread]] = []
@@ -145,3 +145,12 @@ def signalled(job: Job) -> None:
     job.stats("alive")
     left = os.spawnlp(os.P_WAIT, "sh", "sh", "-c", "kill -TERM $$")
     job.stats(f"what it starts ends by signal {-left}")
+
+
+@task("clings", process=True, max_attempts=1)
+def clings(job: Job) -> None:
+    """Goes on though its lease is lost."""
+    try:
+        job.checkpoint(b"late")
+    except LeaseConflict as conflict:
+        raise Permanent(f"{conflict.job_id == job.job_id} {conflict.held} {conflict.presented}") from conflict
