@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _DONE = Done()
 
 
-def call(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str) -> Outcome:
-    """Run a plain function to its end."""
+def call(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str | None) -> Outcome:
+    """Run a plain function to its end. Without a `worker_id` there is no span: the worker has one, elsewhere."""
     token = current.set(job.record)
     try:
         with span(job.record, worker_id):
@@ -52,6 +52,6 @@ async def call_async(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str)
     return _DONE
 
 
-def span(record: JobRecord, worker_id: str) -> AbstractContextManager[None]:
+def span(record: JobRecord, worker_id: str | None) -> AbstractContextManager[None]:
     """A span of tracing, if the program traces."""
-    return tracing.processing(record, worker_id) if tracing.is_on() else nullcontext()
+    return tracing.processing(record, worker_id) if worker_id is not None and tracing.is_on() else nullcontext()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 
 import pytest
-import worker_tasks
 
 from telha_queue import JobState, Lease, Scope
 from telha_queue.worker import Job, task
@@ -171,55 +168,6 @@ def test_a_lease_is_kept_for_as_long_as_the_handler_works(queue, clock, work, un
     go.set()
     until(lambda: queue.get(ACME, job.job_id).state is JobState.COMPLETED)
     assert queue.get(ACME, job.job_id).lease_generation == 1
-
-
-def test_a_task_in_a_process_runs_there_and_can_do_what_others_can(queue, work, until, caplog):
-    job = worker_tasks.whereabouts.enqueue(queue, ACME, word="hello")
-    worker = work(worker_tasks.whereabouts, processes=1)
-    until(lambda: queue.get(ACME, job.job_id).state is JobState.COMPLETED)
-    [told] = [event.detail for event in queue.get(ACME, job.job_id).events if event.transition == "stats"]
-    assert told.split()[::2] == ["hello", "acme"]
-    assert [int(told.split()[1])] == worker._crew.pids
-    assert int(told.split()[1]) != os.getpid()
-    [line] = [line for line in caplog.records if line.name == "mine"]
-    assert (line.message, line.process) == ("read hello", int(told.split()[1]))
-
-
-@pytest.mark.parametrize(("how", "reason"), [("dies", "poison"), ("raises", "not_retryable")])
-def test_what_ends_a_task_in_a_process(queue, clock, work, until, how, reason):
-    job = worker_tasks.ends.enqueue(queue, ACME, how=how)
-    work(worker_tasks.ends)
-    until(lambda: queue.get(ACME, job.job_id).attempts == 1)
-    clock.advance(secs=3600)
-    until(lambda: queue.get(ACME, job.job_id).state is JobState.DEAD)
-    dead = queue.get(ACME, job.job_id)
-    assert dead.dead_reason == reason
-    assert (dead.attempts, dead.crashes) == ((2, 2) if how == "dies" else (1, 0))
-
-
-def test_a_killed_process_costs_an_attempt_and_a_crash_and_is_replaced(queue, clock, work, until):
-    job = worker_tasks.sleeps.enqueue(queue, ACME)
-    worker = work(worker_tasks.sleeps)
-    until(lambda: [event for event in queue.get(ACME, job.job_id).events if event.transition == "stats"])
-    [pid] = worker._crew.pids
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: queue.get(ACME, job.job_id).state is JobState.PENDING)
-    after = queue.get(ACME, job.job_id)
-    assert (after.attempts, after.crashes, after.worker_id) == (1, 1, None)
-    assert after.events[-1].detail == "the process of the handler died: signal SIGKILL"
-    clock.advance(secs=3600)
-    until(lambda: worker._crew.pids and worker._crew.pids != [pid])
-
-
-def test_a_process_is_killed_at_the_deadline_of_its_job(queue, clock, work, until):
-    job = worker_tasks.sleeps.enqueue(queue, ACME)
-    worker = work(worker_tasks.sleeps)
-    until(lambda: [event for event in queue.get(ACME, job.job_id).events if event.transition == "stats"])
-    clock.advance(secs=3600)
-    until(lambda: queue.get(ACME, job.job_id).attempts == 1)
-    assert queue.get(ACME, job.job_id).crashes == 0
-    until(lambda: worker.load()["general"].used == 0)
-    assert worker._crew.pids == []
 
 
 @pytest.mark.parametrize(("late", "state"), [("refuse", "pending"), ("accept_if_unclaimed", "completed")])
