@@ -1,4 +1,4 @@
-"""Leases and deadlines: what becomes of a job whose handler hangs, loses its lease, or is killed."""
+"""Leases and deadlines: what becomes of a job whose handler hangs or loses its lease."""
 
 from __future__ import annotations
 

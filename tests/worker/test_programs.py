@@ -25,6 +25,7 @@ def ends(job: Job) -> None:
     os.write(1, b"%d\\n" % os.getpid())
     while not os.path.exists(job.payload):
         threading.Event().wait(0.02)
+    print("handled")
 
 if os.environ.get("SLOW") and __name__ != "__main__":  # a process that is still importing what it needs
     os.write(1, b"starting\\n")
@@ -102,6 +103,7 @@ def test_a_signal_to_the_whole_group_lets_a_handler_in_a_process_end(program, tm
     (tmp_path / "slow").touch()
     (tmp_path / "go").touch()
     assert process.wait(30) == 0, process.stderr.read()
+    assert process.stdout.read().endswith("handled\n")
     left = as_left(tmp_path, job)
     assert (left.state, left.attempts, left.crashes) == (JobState.COMPLETED, 0, 0)
 
