@@ -158,8 +158,8 @@ def test_signals_end_no_handler_but_what_it_has_started(children, claimed):
         ("closes the pipe", "the process of the handler died: exit code", "crash"),
         ("exits", "SystemExit: 0", "error"),
         ("is interrupted", "KeyboardInterrupt: by itself", "error"),
-        ("retries after nonsense", "the outcome cannot be sent: Object of type Job is not", "error"),
-        ("gives back after nonsense", "the outcome cannot be sent: Object of type Job is not", "error"),
+        ("retries after nonsense", "ValueError: delay_secs is a number from 0 to", "error"),
+        ("gives back after nonsense", "ValueError: delay_secs is a number from 0 to", "error"),
     ],
 )
 def test_a_process_that_ends_oddly_fails_its_job_and_the_next_one_runs(children, claimed, how, error, cause):
