@@ -36,7 +36,7 @@ cdef inline object recovered_of(Store* store):
 
     if store.dropped.damage.empty():
         return None
-    damage = store.dropped.damage.c_str().decode(errors="replace")
+    damage = shown(store.dropped.damage.c_str()).decode(errors="replace")
     return Recovered(tuple(damage.split("; ")), store.dropped.sequence_numbers)
 
 
@@ -47,7 +47,7 @@ cdef inline object failure_of(Store* store):
         return None
     with nogil:
         fault = store.failure.fault()
-    return None if fault.status().ok() else fault.status().ToString().decode(errors="replace")  # it may be over by now
+    return None if fault.status().ok() else shown(fault.status().ToString()).decode(errors="replace")  # or it is over
 
 
 cdef inline int flush_store(Store* store) except -1:

@@ -218,7 +218,7 @@ def failure(call):
 while (first := failure(lambda: queue.enqueue(ACME, "filling", b"p" * 300))) is None:
     pass
 assert type(first) is StorageFull
-assert queue.failure == str(first)
+assert queue.failure == str(first), (queue.failure, str(first))
 calls = [lambda: queue.enqueue(ACME, "x"), lambda: queue.enqueue_many(ACME, [JobSpec("x")], atomic=True),
          lambda: queue.complete(lease), lambda: queue.extend(lease), queue.reap_expired, queue.flush]
 if config.durability == "sync":
@@ -235,7 +235,7 @@ while time.monotonic() < until:
         texts.add(str(later))
 [text] = texts
 assert text.endswith(f": {first}"), (text, first)
-assert queue.failure == str(first)
+assert queue.failure == str(first), (queue.failure, str(first))
 assert queue.find(lease.job_id).state == JobState.LEASED
 broken()
 assert until_it_writes("after") < 30
