@@ -169,7 +169,7 @@ class ThreadKeeper:
                     if not due:
                         self._sleep(now_us, bounds_us)
                 if due:
-                    self._renew(due)
+                    self._renew(due, now_us)
         except StoreClosed:
             pass
         finally:
@@ -200,7 +200,7 @@ class ThreadKeeper:
         bound_us = min((min(hold.times_out_at_us, hold.stalls_at_us) for hold in holds), default=_NEVER_US) - bounds_us
         return max(min(renewal_us, bound_us), 0)
 
-    def _renew(self, due: list[Hold]) -> None:
+    def _renew(self, due: list[Hold], began_us: int) -> None:
         outcomes: Outcomes
         try:
             outcomes = self._extend_many([hold.lease for hold in due])
@@ -215,7 +215,8 @@ class ThreadKeeper:
                     continue
                 if isinstance(outcome, JobRecord):
                     hold.note(outcome, now_us, self._default_ttl_us)
-                    hold.renew_at_us = max(hold.renew_at_us, now_us + SHORTEST_PAUSE_US)
+                    # Not from now: a clock that was moved meanwhile, and then stands, would never come there.
+                    hold.renew_at_us = max(hold.renew_at_us, began_us + SHORTEST_PAUSE_US)
                 elif isinstance(outcome, (LeaseConflict, JobNotFound)):
                     self._give_up(hold, "ended" if _is_completed(outcome) else "lost")
                 else:

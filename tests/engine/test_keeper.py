@@ -144,3 +144,27 @@ def test_a_renewal_that_the_disk_refuses_is_tried_again_and_costs_no_lease(queue
     until(lambda: renewals(lease) >= 2)
     assert held.over is None
     assert queue.find(lease.job_id).events[-1].at > lease.lease_deadline
+
+
+def test_a_clock_that_is_moved_during_a_renewal_and_then_stands_brings_about_the_next(make_queue, clock, monkeypatch):
+    queue = make_queue(lease_ttl_secs=60)
+    queue.enqueue(ACME, "embed")
+    lease = queue.lease_next(ACME, worker_id="w")
+    extend_many, moved = queue.extend_many, threading.Event()
+
+    def slow(leases):
+        outcomes = extend_many(leases)
+        if not moved.is_set():
+            moved.set()
+            clock.advance(secs=30)
+        return outcomes
+
+    monkeypatch.setattr(queue, "extend_many", slow)
+    queue.keeper().hold([lease])
+    clock.advance(secs=30)
+    for _ in range(10_000):
+        if queue.get(ACME, lease.job_id).lease_deadline == clock() + 60_000_000:
+            break
+        threading.Event().wait(0.002)
+    assert queue.get(ACME, lease.job_id).lease_deadline == clock() + 60_000_000
+    assert moved.is_set()
