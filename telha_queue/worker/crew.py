@@ -187,7 +187,11 @@ class Crew:
             return self._end(claim, outcome)
         self._settle(claim, outcome)
         leased = self._lease_one(claim.share, kinds)
-        return self._leave(claim) if leased is None else self._roster.replace(claim, leased)
+        if leased is not None:
+            if self._roster.replace(claim, leased):
+                return leased
+            self._settle(leased, GivenBack())  # the worker stops, or somebody else has this place by now
+        return self._leave(claim)
 
     def _end(self, claim: Claim, outcome: Outcome) -> Claim | None:
         """A handler has ended; returns the job that starts in its place."""

@@ -45,9 +45,7 @@ class Roster:
         self._permits = Permits(concurrency, lanes, [task.kind for task in tasks])
         self._prefetch = prefetch
         self._lines: dict[str, deque[Claim]] = {share.name: deque() for share in self._permits.shares}
-        self._caps = {task.kind: _Cap(task.limits.concurrency) for task in tasks if task.limits.concurrency is not None}
-        shared = _Cap(processes)
-        self._process_caps = {task.kind: shared for task in tasks if task.limits.is_process}
+        self._caps = _caps_by_kind(tasks, processes)
         self._running: set[Claim] = set()
         self._unsettled = 0
         self._is_stopping = False
@@ -71,10 +69,9 @@ class Roster:
                 n += self._prefetch - waiting
             n = min(n, MAX_BATCH)
             kinds = share.kinds
-            if self._caps or self._process_caps:
-                frees = {kind: self._free_of(kind) for kind in kinds}
-                kinds = tuple(kind for kind in kinds if frees[kind] > 0)
-                n = min([n, *(frees[kind] for kind in kinds)])
+            if self._caps:
+                kinds = tuple(kind for kind in kinds if all(cap.free for cap in self._caps.get(kind, ())))
+                n = min([n, *(cap.free for kind in kinds for cap in self._caps.get(kind, ()))])
             return (n, kinds) if n > 0 and kinds else (0, ())
 
     def add(self, share: Share, claims: Sequence[Claim]) -> list[Claim]:
@@ -82,7 +79,7 @@ class Roster:
         with self._lock:
             self.added += len(claims)
             for claim in claims:
-                for cap in self._caps_of(claim):
+                for cap in self._caps.get(claim.task.kind, ()):
                     cap.free -= 1
             line = self._lines[share.name]
             line.extend(claims)
@@ -119,20 +116,19 @@ class Roster:
         with self._lock:
             is_busy = self._is_stopping or self._unsettled >= MAX_UNSETTLED or self._prefetch > 0
             is_owed = share is self._permits.general and any(lane.lent for lane in self._permits.lanes)
-            if is_busy or is_owed or self._caps or self._process_caps or claim not in self._running:
+            if is_busy or is_owed or self._caps or claim not in self._running:
                 return ()
             return share.kinds
 
-    def replace(self, claim: Claim, following: Claim) -> Claim | None:
-        """Let a job have the place of another that has ended; it waits in line if that place is gone."""
+    def replace(self, claim: Claim, following: Claim) -> bool:
+        """Let a job have the place of another that has ended; False if there is no such place any more."""
         with self._lock:
+            if self._is_stopping or claim not in self._running:
+                return False
             self.added += 1
-            if claim in self._running:
-                self._running.discard(claim)
-                self._running.add(following)
-                return following
-            self._lines[following.share.name].append(following)
-            return None
+            self._running.discard(claim)
+            self._running.add(following)
+            return True
 
     def oust(self, claim: Claim) -> tuple[bool, Claim | None]:
         """Take the place of a job whose handler is not waited for any more: whether it had one, and who starts."""
@@ -198,7 +194,7 @@ class Roster:
 
     def _leave(self, claim: Claim) -> Claim | None:
         self._running.discard(claim)
-        for cap in self._caps_of(claim):
+        for cap in self._caps.get(claim.task.kind, ()):
             cap.free += 1
         share = self._permits.give(claim.share)
         line = self._lines[share.name]
@@ -206,7 +202,7 @@ class Roster:
             self._permits.take(share)
             after = line.popleft()
             self._running.add(after)
-            if len(line) == self._prefetch // 2 or self._caps or self._process_caps:
+            if len(line) == self._prefetch // 2 or self._caps:
                 self._tell()
             return after
         self._tell()
@@ -216,14 +212,6 @@ class Roster:
         self._changes += 1
         self._changed.notify_all()
 
-    def _free_of(self, kind: str) -> int:
-        frees = [caps[kind].free for caps in (self._caps, self._process_caps) if kind in caps]
-        return min(frees, default=MAX_BATCH)
-
-    def _caps_of(self, claim: Claim) -> list[_Cap]:
-        kind = claim.task.kind
-        return [caps[kind] for caps in (self._caps, self._process_caps) if kind in caps]
-
 
 class _Cap:
     """How many more of some kinds may be in this worker's hands."""
@@ -232,3 +220,15 @@ class _Cap:
 
     def __init__(self, free: int) -> None:
         self.free = free
+
+
+def _caps_by_kind(tasks: Sequence[AnyTask], processes: int) -> dict[str, list[_Cap]]:
+    """The limits of kinds that have any: one of its own, and one that all tasks in processes share."""
+    shared = _Cap(processes)
+    caps: dict[str, list[_Cap]] = {}
+    for task in tasks:
+        if task.limits.concurrency is not None:
+            caps.setdefault(task.kind, []).append(_Cap(task.limits.concurrency))
+        if task.limits.is_process:
+            caps.setdefault(task.kind, []).append(shared)
+    return caps

@@ -170,3 +170,16 @@ def test_a_worker_whose_queue_is_closed_is_not_idle(queue, work, until, quick):
     queue.close()
     until(lambda: not worker._intake.is_alive)
     assert worker.wait_idle(timeout_secs=5) is False
+
+
+def test_a_job_that_was_leased_for_a_place_that_is_gone_goes_back_unspent(queue, work, quick, monkeypatch):
+    jobs = [quick.enqueue(queue, ACME) for _ in range(10)]
+    worker = work(quick, concurrency=1)
+    monkeypatch.setattr(worker._roster, "replace", lambda claim, following: False)
+    assert worker.wait_idle()
+    jobs += [quick.enqueue(queue, ACME) for _ in range(10)]
+    assert worker.wait_idle()
+    assert worker.load()["general"] == (1, 0, 0)
+    after = [queue.get(ACME, job.job_id) for job in jobs]
+    assert {(job.state, job.attempts) for job in after} == {(JobState.COMPLETED, 0)}
+    assert worker.stop() is True
