@@ -7,7 +7,6 @@ the test's affair, and a worker can be lost at a named point of a job's life.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -95,7 +94,7 @@ def _leased(queue: Queue, scope: Scope | None, kinds: tuple[Exact, ...], worker_
 
 def _handled(queue: Queue, task: AnyTask, record: JobRecord, rules: ErrorRules, worker_id: str) -> Outcome:
     job = Job(record, _Link(queue, record))
-    if inspect.iscoroutinefunction(task.function):
+    if task.limits.is_async:
         return asyncio.run(handler.call_async(task, job, rules, worker_id))
     return handler.call(task, job, rules, worker_id)
 

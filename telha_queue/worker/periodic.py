@@ -176,17 +176,11 @@ class Ticks:
 
     def _enqueue(self, task: AnyTask, recurrence: Recurrence, tick_us: int) -> None:
         text = recurrence.schedule.text
-        self._queue.enqueue(
-            recurrence.scope or self._scope or Scope.SYSTEM,
-            task.kind,
-            task.spec().payload,
-            **{
-                **task.defaults,
-                "not_before": tick_us,
-                "idempotency_key": f"tick {tick_us} of {task.kind} {text}"[:250],
-                "headers": {TICK_HEADER: str(tick_us), SCHEDULE_HEADER: text},
-            },
-        )
+        task.options(
+            not_before=tick_us,
+            idempotency_key=f"tick {tick_us} of {task.kind} {text}"[:250],
+            headers={TICK_HEADER: str(tick_us), SCHEDULE_HEADER: text},
+        ).enqueue(self._queue, recurrence.scope or self._scope or Scope.SYSTEM)
 
 
 def _us_of(moment: datetime) -> int:

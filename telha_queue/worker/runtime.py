@@ -77,21 +77,19 @@ class Worker:
     ) -> None:
         listed = _checked(tasks)
         try:
-            check.worker(_new_id() if worker_id is None else worker_id)
+            self.worker_id = check.worker(_new_id() if worker_id is None else worker_id)
+            check.late(late)
             if scope is not None:
                 check.scope_key(scope)
             if lease_ttl_secs is not None:
                 check.ttl_us(lease_ttl_secs)
         except InvalidArgument as error:
             raise ConfigError(str(error)) from None
-        if late not in ("refuse", "accept_if_unclaimed"):
-            raise ConfigError(f"late is 'refuse' or 'accept_if_unclaimed', not {late!r}")
         if not 0 <= jitter <= 10:
             raise ConfigError(f"jitter is a share from 0 to 10 of the backoff, not {jitter!r}")
         if not 0 <= grace_secs <= 86_400:
             raise ConfigError(f"grace_secs is from 0 to a day, not {grace_secs!r}")
         self.queue = queue
-        self.worker_id = _new_id() if worker_id is None else worker_id
         self.grace_secs = grace_secs
         self._reaper = reaper
         self.counters = Counters([task.kind for task in listed])
@@ -181,7 +179,8 @@ class Worker:
         left = [] if is_drained else self._roster.running()
         for claim in left:
             self._crew.give_up(claim)
-        are_written = self._settler.stop(max(until, time.monotonic() + 1), self._is_in_a_hurry)
+        self._settler.stop(max(until, time.monotonic() + 1), self._is_in_a_hurry)
+        are_written = not self._settler.is_alive and self.counters.total("unwritten") == 0
         self._keeper.close()
         self._crew.stop()
         if self._health is not None:

@@ -64,8 +64,6 @@ class Settler:
         self._on_settled = on_settled
         self._due: SimpleQueue[Settled | None] = SimpleQueue()
         self._gives_up = threading.Event()
-        self.unwritten = 0
-        """Outcomes that the store did not take."""
         self._thread = threading.Thread(target=self._run, name="telha-settler", daemon=True)
 
     def start(self) -> None:
@@ -80,17 +78,13 @@ class Settler:
         """Have it written soon. The claim has been decided."""
         self._due.put(Settled(claim, outcome))
 
-    def stop(self, until: float, is_hurried: Callable[[], bool]) -> bool:
-        """Write what there is and end; what the store has not taken by then (monotonic) is given up.
-
-        True if nothing was.
-        """
+    def stop(self, until: float, is_hurried: Callable[[], bool]) -> None:
+        """Write what there is and end; what the store has not taken by then (monotonic) is given up."""
         self._due.put(None)
         while self._thread.is_alive() and time.monotonic() < until and not is_hurried():
             self._thread.join(_FIRST_PAUSE_SECS)
         self._gives_up.set()
         self._thread.join(2 * _LAST_PAUSE_SECS)
-        return self.unwritten == 0
 
     def _run(self) -> None:
         is_last = False
@@ -163,9 +157,7 @@ class Settler:
             for one in due:
                 self._write([one], write)
             return
-        refused = error if isinstance(error, JobError) else StorageError(f"{type(error).__name__}: {error}")
-        due[0].result = refused
-        self.unwritten += not isinstance(refused, LeaseConflict)
+        due[0].result = error if isinstance(error, JobError) else StorageError(f"{type(error).__name__}: {error}")
 
     def _still_held(self, due: Sequence[Settled]) -> list[Settled]:
         """Those whose lease is not known to be lost; the others have their result."""

@@ -118,12 +118,14 @@ class _Task(Generic[R]):
         copy.defaults = {**self.defaults, **{name: value for name, value in given.items() if value is not _SAME}}
         return copy
 
-    def _enqueued(self) -> dict[str, Any]:
-        """What its jobs are enqueued with; the trace under way goes along."""
+    def _spec(self, payload: bytes) -> JobSpec:
+        """One job of it; the trace under way goes along."""
+        spec = JobSpec(self.kind, payload, **self.defaults)
         context = tracing.carried()
-        if context is None:
-            return self.defaults
-        return {**self.defaults, "headers": {**(self.defaults.get("headers") or {}), **context}}
+        return spec if context is None else spec._replace(headers={**(spec.headers or {}), **context})
+
+    def _enqueue(self, queue: Queue, scope: Scope, payload: bytes) -> JobRecord:
+        return queue.enqueue(scope, **self._spec(payload)._asdict())
 
     def __repr__(self) -> str:
         return f"<task {self.kind}: {self.__module__}.{self.__qualname__}>"
@@ -141,11 +143,11 @@ class BytesTask(_Task[R]):
 
     def spec(self, payload: bytes = b"") -> JobSpec:
         """One job of it for `Queue.enqueue_many`."""
-        return JobSpec(self.kind, payload, **self._enqueued())
+        return self._spec(payload)
 
     def enqueue(self, queue: Queue, scope: Scope, payload: bytes = b"") -> JobRecord:
         """Enqueue a job of it; see `Queue.enqueue`."""
-        return queue.enqueue(scope, self.kind, payload, **self._enqueued())
+        return self._enqueue(queue, scope, payload)
 
 
 class Task(_Task[R], Generic[P, R]):
@@ -175,11 +177,11 @@ class Task(_Task[R], Generic[P, R]):
 
     def spec(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """One job of it for `Queue.enqueue_many`. Raises TypeError for arguments that the function does not take."""
-        return JobSpec(self.kind, self._payload(args, kwargs), **self._enqueued())
+        return self._spec(self._payload(args, kwargs))
 
     def enqueue(self, queue: Queue, scope: Scope, *args: P.args, **kwargs: P.kwargs) -> JobRecord:
         """Enqueue a call of it; see `Queue.enqueue`. Raises TypeError for arguments that it does not take."""
-        return queue.enqueue(scope, self.kind, self._payload(args, kwargs), **self._enqueued())
+        return self._enqueue(queue, scope, self._payload(args, kwargs))
 
     def _payload(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
         return self.codec.encode(self._signature.bind(*args, **kwargs).arguments)
