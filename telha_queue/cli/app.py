@@ -84,14 +84,18 @@ def _discard_output() -> None:
 
 def queue_options(command: Command) -> Command:
     """The options of every command on one queue: which, and for whom the output is."""
-    where = click.option(
+    return path_option(json_option(command))
+
+
+def path_option(command: Command) -> Command:
+    """Which queue it is about."""
+    return click.option(
         "--path",
         metavar="DIR",
         envvar=PATH_VARIABLE,
         callback=_or_earlier,
         help=f"The queue's directory; else ${PATH_VARIABLE}.",
-    )
-    return where(json_option(command))
+    )(command)
 
 
 def json_option(command: Command) -> Command:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from telha_queue.cli.app import json_option
 from telha_queue.cli.exits import NO_QUEUE, OneLine
 from telha_queue.cli.text import printable
 
@@ -25,7 +26,7 @@ _MAX_ROWS = 20
 @click.command()
 @click.option("--every-secs", default=1.0, show_default=True, help="How often it asks.")
 @click.option("--once", is_flag=True, help="Show it once, and end.")
-@click.option("--json", "as_json", is_flag=True, help="Print what the worker answers, once.")
+@json_option
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 def top(every_secs: float, once: bool, as_json: bool, addresses: tuple[str, ...]) -> None:
     """Watch workers: their lanes, kinds, scopes, and the jobs at work.
@@ -86,8 +87,9 @@ def view(now: list[dict[str, Any]], before: list[dict[str, Any]], secs: float) -
         _row(workers, worker["worker"], state, worker["store_error"] or "well", worker["threads_abandoned"])
         for name, load in worker["lanes"].items():
             _row(lanes, name, load["used"], load["permits"], load["waiting"])
+    earlier = _sums(before)
     for kind, figures in _sums(now).items():
-        rate = (figures["completed"] - _sums(before).get(kind, figures)["completed"]) / secs
+        rate = (figures["completed"] - earlier.get(kind, figures)["completed"]) / secs
         counts = [f"{figures[ending]:,}" for ending in ("completed", "failed", "dead", "lost")]
         _row(kinds, kind, f"{rate:,.0f}", *counts, _mean(now, kind, "run"), _mean(now, kind, "wait"))
     for scope, count in sum((Counter(worker["scopes"]) for worker in now), Counter()).most_common(_MAX_ROWS):

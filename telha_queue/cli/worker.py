@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from telha_queue.cli import arguments
-from telha_queue.cli.app import PATH_VARIABLE, open_queue
+from telha_queue.cli.app import open_queue, path_option
 from telha_queue.cli.exits import OneLine
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--path", metavar="DIR", envvar=PATH_VARIABLE, help=f"The queue's directory; else ${PATH_VARIABLE}.")
+@path_option
 @click.option("--create", is_flag=True, help="Make the queue if there is none.")
 @click.option("--scope", metavar="SCOPE", type=arguments.scope, help="Work for this scope only; else for all.")
 @click.option("--concurrency", default=16, show_default=True, help="Jobs at a time.")

@@ -44,11 +44,12 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("target", ["mine_tasks", "mine_tasks:ingest", "mine_tasks:make"])
 def test_it_runs_tasks_until_it_is_told_to_stop(
-    telha_process: Callable[..., object], path: Path, module: str, target: str
+    telha_process: Callable[..., object], path: Path, module: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Queue.open(path) as queue:
         job = queue.enqueue(ACME, "ingest", b'{"path":"a.pdf"}')
-    process = telha_process("worker", "--log-format", "json", target)
+    monkeypatch.delenv("TELHA_QUEUE_PATH")
+    process = telha_process("--path", path, "worker", "--log-format", "json", target)
     lines = []
     while not any(line.get("text") == "read a.pdf" for line in lines):
         lines.append(json.loads(process.stderr.readline()))  # type: ignore[attr-defined]
@@ -100,7 +101,7 @@ def test_top_shows_a_worker_and_says_when_there_is_none(
     for word in ("ready", "well", "general", "other"):
         assert word in shown
     assert telha("top", "--once", address, address).exit_code == 0  # type: ignore[attr-defined]
-    status = json.loads(telha("top", "--json", address).stdout)  # type: ignore[attr-defined]
+    status = json.loads(telha("--json", "top", address).stdout)  # type: ignore[attr-defined]
     assert status["lanes"] == {"general": {"permits": 16, "used": 0, "waiting": 0}}
     process.terminate()  # type: ignore[attr-defined]
     assert process.wait(20) == 0  # type: ignore[attr-defined]
