@@ -6,6 +6,7 @@ what is right, says what is wrong, and turns subclasses into what they are taken
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject_GenericGetAttr
 from libc.stdint cimport INT64_MAX, UINT32_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
@@ -150,7 +151,12 @@ cdef class Token:
 # Each as the function of the same name in telha_queue/arguments.py or telha_queue/many.py.
 
 def scope_key(scope):
-    return (<object>scope).key if type(scope) is _loaded_scope() else _checks().scope_key(scope)
+    if type(scope) is _loaded_scope():
+        try:
+            return PyObject_GenericGetAttr(scope, "key")  # not by the class's __getattr__, which costs more than this
+        except AttributeError:
+            pass  # it has none: the long way says so
+    return _checks().scope_key(scope)
 
 
 def worker(worker_id):

@@ -69,7 +69,7 @@ class Queue(ReadableQueue):
         job = new_job(
             kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, limit, now_us
         )
-        if scope.name is not None and key not in self._named:
+        if key not in self._named and scope.name is not None:
             self._keep_name(key, scope.name)
         record = self._engine.enqueue(key, job, now_us)
         if to_disk:
@@ -88,7 +88,7 @@ class Queue(ReadableQueue):
         key = scope_key(scope)
         now_us = self._now_us()
         checked = new_jobs(jobs, self._max_payload_bytes, now_us, check.flag("atomic", atomic))
-        if checked and scope.name is not None and key not in self._named:
+        if checked and key not in self._named and scope.name is not None:
             self._keep_name(key, scope.name)
         outcomes = enqueue_the_good(self._engine, key, checked, atomic, now_us)
         if to_disk:
