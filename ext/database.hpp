@@ -141,8 +141,10 @@ class Database {
     end_at_gap_.begin();
     options.wal_filter = &end_at_gap_;
     if (trial_) trial_(&options, &families[static_cast<size_t>(Family::kJobs)].options);
+    durable_.unread = rocksdb::Status::OK();
     const rocksdb::Status status = reads_only ? read_into(options, settings.path, families, &handles, &db_)
                                               : open_into(options, settings.path, families, &handles, &db_);
+    if (status.IsInvalidArgument() && !durable_.unread.ok()) return durable_.unread;
     if (status.ok()) std::copy(handles.begin(), handles.end(), handles_.begin());
     return status;
   }

@@ -57,6 +57,9 @@ struct FileName {
 
 class Durable {
  public:
+  // Why CURRENT could not be opened to be read. RocksDB, which tries that before it recovers, says something else of it.
+  rocksdb::Status unread;
+
   // `in_turn`: every write is on disk before the next one begins. What the mark demanded goes on being demanded.
   int open(const std::string& directory, bool in_turn) noexcept {
     directory_ = directory;

@@ -146,6 +146,12 @@ class WatchedFiles final : public rocksdb::FileSystemWrapper {
     make_private(path);
     return watch(path, bytes, tell_quota([&] { return target()->ReopenWritableFile(path, options, out, debug); }), out);
   }
+  Status NewRandomAccessFile(const std::string& path, const Options& options,
+                             std::unique_ptr<rocksdb::FSRandomAccessFile>* out, Debug* debug) override {
+    Status status = target()->NewRandomAccessFile(path, options, out, debug);
+    if (!status.ok() && path.ends_with("/CURRENT")) durable_->unread = status;
+    return status;
+  }
   Status RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
                     Debug* debug) override {
     rocksdb::Status settled = durable_->settle_names(to);
