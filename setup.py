@@ -124,7 +124,7 @@ class BuildExt(build_ext):
 
 
 def extension(name: str) -> Extension:
-    depends = sorted(str(path) for path in Path("ext").glob("*") if path.suffix in (".pxd", ".hpp", ".pyx"))
+    depends = sorted(str(path) for path in Path("ext").glob("*") if path.suffix in (".pxd", ".hpp", ".pyx", ".pxi"))
     depends += map(str, sorted(Path("telha_queue").glob("*.pxd")))
     depends.append(ROCKSDB_SCRIPT)
     return Extension(f"telha_queue.{name}", [f"ext/{name}.pyx"], language="c++", include_dirs=["ext"], depends=depends)

@@ -12,12 +12,13 @@ from asks cimport call_counts, call_due, call_list, call_wait
 from browse cimport STATES
 from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
+from command cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, forked, raise_for, shown
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
 from lifetime cimport close_store, failure_of, flush_store, open_store, recovered_of, reopen_store
-from lookup cimport read_job, read_payload
+from lookup cimport read_aside, read_job
 from memory cimport Kinds
 from move cimport Move
 from names cimport find_scopes, name_scope
@@ -29,11 +30,11 @@ from results cimport counts_of, outcomes_of, record_of, records_of, refusal_of, 
 from rocksdb cimport PinnableSlice
 from row cimport Row
 from scan cimport next_by_scan
+from store cimport PAYLOADS, RESULTS, Family
 from store cimport Store as CoreStore
 from store cimport Visit, close_all_stores, is_child, watch
 from telha_queue._keeper cimport Renewer
 from telha_queue._seam cimport NewJob, Token
-from transitions cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 from upkeep cimport call_checkpoint, call_crc32c, call_drop_name, call_fence, call_fsck, call_list_names
 from upkeep cimport call_mark_copy
 
@@ -45,27 +46,11 @@ if watch() != 0:
     raise MemoryError("no room for a fork handler")
 
 
-cdef class Store:
+include "open_store.pxi"
+
+
+cdef class Store(OpenStore):
     """One open queue directory. Safe to call from many threads; after close() every verb raises StoreClosed."""
-
-    cdef CoreStore* _c
-    cdef object __weakref__
-
-    def __cinit__(self, *args, **kwargs):
-        self._c = new CoreStore()
-
-    def __init__(self, bytes path not None, config not None, bint recovers=False):
-        """Own and open a directory that exists. Settings are those of telha_queue.config.QueueConfig."""
-        refuse_in_child()
-        open_store(self._c, path, config, recovers)
-
-    def __dealloc__(self):
-        # In a forked child nothing may be touched: the copy is left as it is, on purpose.
-        if is_child():
-            return
-        with nogil:
-            self._c.close()
-            del self._c
 
     def name_scope(self, bytes scope not None, str name not None):
         cdef const char* c_scope = bytes_or_null(scope, SCOPE_BYTES)
@@ -248,15 +233,21 @@ cdef class Store:
         return record_of(row, self)
 
     def load_payload(self, bytes job_id not None):
+        return self._load(PAYLOADS, job_id)
+
+    def load_result(self, bytes job_id not None):
+        return self._load(RESULTS, job_id)
+
+    cdef bytes _load(self, Family family, bytes job_id):
         cdef const char* c_job_id = bytes_or_null(job_id, JOB_ID_BYTES)
-        cdef Visit visit  # outlives the payload, which may pin a block of the store
-        cdef PinnableSlice payload
+        cdef Visit visit  # outlives what is read, which may pin a block of the store
+        cdef PinnableSlice aside
         cdef Fault fault
         with nogil:
-            fault = read_payload(self._c, &visit, c_job_id, &payload)
+            fault = read_aside(self._c, &visit, family, c_job_id, &aside)
         if not fault.ok():
             raise error_of(&fault, job_id, 0)
-        return PyBytes_FromStringAndSize(payload.data(), payload.size())
+        return PyBytes_FromStringAndSize(aside.data(), aside.size())
 
     def list(self, bytes scope, state, tuple kinds, size_t limit, bytes after):
         cdef List[Outcome] out
@@ -304,65 +295,6 @@ cdef class Store:
     def wait_ready(self, bytes scope, tuple kinds, uint64_t ticket, int64_t timeout_us):
         cdef bint is_main = threading.current_thread() is threading.main_thread()
         call_wait(self._c, scope, kinds, ticket, timeout_us, is_main)
-
-    def renewer(self):
-        """How a keeper of leases reaches this store."""
-        cdef Renewer renewer = Renewer.__new__(Renewer)
-        renewer.owner, renewer.core.store = self, self._c
-        renewer.core.renew, renewer.core.seen_us = renew, last_seen_of
-        return renewer
-
-    def wake(self):
-        with nogil:
-            wake_all(self._c)
-
-    def last_seen_us(self):
-        return self._c.last_seen_us()
-
-    def check_rows(self, bint is_repairing):
-        """Check all rows but the names of scopes, as telha_queue.engine.Engine.fsck says."""
-        return call_fsck(self._c, is_repairing)
-
-    def list_names(self, bytes after not None, size_t limit):
-        """Rows that hold names of scopes, key and value, behind a key."""
-        return call_list_names(self._c, after, limit)
-
-    def drop_name(self, bytes key not None, bytes seen not None):
-        """Remove a row that holds no name, if it still has that value."""
-        call_drop_name(self._c, key, seen)
-
-    def directory(self):
-        """Where the directory is now: it may have been moved since it was opened."""
-        return shown(self._c.owner.directory())
-
-    def copy_to(self, bytes path not None):
-        """Copy the database as it is now to a path at which nothing is; what mark_copy asks for."""
-        return call_checkpoint(self._c, path)
-
-    def fence(self, int64_t now_us, int64_t seen_us):
-        """End all leases, and see that none given out before is ever accepted: for a store that nobody uses yet."""
-        return call_fence(self._c, now_us, seen_us)
-
-    @property
-    def corrupt_rows(self):
-        return self._c.corrupt_rows.load()
-
-    @property
-    def recovered(self):
-        return recovered_of(self._c)
-
-    @property
-    def failure(self):
-        return failure_of(self._c)
-
-    def flush(self):
-        flush_store(self._c)
-
-    def reopen(self):
-        reopen_store(self._c)
-
-    def close(self):
-        close_store(self._c)
 
 
 @atexit.register

@@ -3,11 +3,11 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_Check
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
-from libc.stdint cimport INT64_MAX, UINT64_MAX, int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, UINT8_MAX, UINT64_MAX, int16_t, int64_t, uint64_t
 
-from record cimport Bytes
+from command cimport CAUSE_CRASH, PROGRESS, Cause, Command, Verb
+from record cimport Bytes, kWholeProgress, nil
 from backoff cimport Policy
-from transitions cimport CAUSE_CRASH, RESTORE, Cause, Command, Verb
 
 
 cdef inline uint64_t uint_of(str name, value, uint64_t limit) except? 0:
@@ -55,8 +55,8 @@ cdef inline int64_t time_of(str name, value) except -1:
 
 
 cdef inline int read_command(command, Command* out) except -1:
-    """Read a telha_queue.transitions.Command, whose texts the caller holds."""
-    out.verb = <Verb><int>uint_of("verb", command.verb, RESTORE)
+    """Read a telha_queue.command.Command, whose texts the caller holds."""
+    out.verb = <Verb><int>uint_of("verb", command.verb, PROGRESS)
     out.worker_id = utf8_of("worker_id", command.worker_id)
     out.lease_generation = uint_of("lease_generation", command.lease_generation, UINT64_MAX)
     out.ttl_us = time_of("ttl_us", command.ttl_us)
@@ -66,11 +66,17 @@ cdef inline int read_command(command, Command* out) except -1:
     out.accept_late = bool(command.accept_late)
     out.delay_us = -1 if command.delay_us is None else time_of("delay_us", command.delay_us)
     out.cause = <Cause><int>uint_of("cause", command.cause, CAUSE_CRASH)
+    out.not_before = -1 if command.not_before is None else time_of("not_before", command.not_before)
+    out.priority = -1 if command.priority is None else <int16_t>uint_of("priority", command.priority, UINT8_MAX)
+    out.durable = bool(command.durable)
+    out.progress = <int64_t>uint_of("progress", command.progress, kWholeProgress)
+    out.result = nil() if command.result is None else bytes_of("result", command.result)
+    out.result_bytes = -1 if command.result_bytes is None else time_of("result_bytes", command.result_bytes)
     return 0
 
 
 cdef inline Policy read_policy(policy) except *:
-    """Read a telha_queue.transitions.Policy."""
+    """Read a telha_queue.backoff.Policy."""
     cdef Policy out
     out.max_attempts = uint_of("max_attempts", policy.max_attempts, UINT64_MAX)
     out.lease_grace_us = time_of("lease_grace_us", policy.lease_grace_us)

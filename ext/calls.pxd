@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from command cimport Command
 from convert cimport bytes_or_null, read_wanted
 from enqueue cimport NewJob as CoreJob
 from enqueue cimport enqueue
@@ -13,7 +14,6 @@ from move cimport Move, move_jobs
 from outcome cimport Fault, List, Outcome
 from scan cimport Wanted
 from store cimport Store
-from transitions cimport Command
 
 
 cdef inline int call_enqueue(

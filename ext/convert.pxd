@@ -6,6 +6,7 @@ Everything is borrowed: the caller holds the Python objects for as long as the v
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t
 
+from command cimport CAUSE_ERROR, Cause, Command, Verb
 from enqueue cimport NewJob as CoreJob
 from memory cimport Kinds, kMaxKinds
 from move cimport Move
@@ -13,7 +14,6 @@ from record cimport Bytes
 from scan cimport Wanted
 from store cimport Durability, Settings
 from telha_queue._seam cimport NewJob, Token
-from transitions cimport CAUSE_ERROR, Cause, Command, Verb
 
 cdef extern from *:
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
@@ -51,13 +51,17 @@ cdef inline Command command_of(Verb verb) noexcept nogil:
     nil.data = NULL
     nil.size = 0
     command.verb = verb
-    command.worker_id = command.detail = command.continuation = nil
+    command.worker_id = command.detail = command.continuation = command.result = nil
     command.lease_generation = 0
     command.ttl_us = 0
     command.delay_us = -1
     command.cause = CAUSE_ERROR
     command.retryable = True
     command.accept_late = False
+    command.not_before = command.priority = -1
+    command.durable = False
+    command.progress = 0
+    command.result_bytes = -1
     return command
 
 

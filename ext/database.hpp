@@ -26,7 +26,7 @@
 
 namespace telha {
 
-enum class Family : size_t { kMeta = 0, kJobs, kIds, kIdempotency, kPayloads, kCount };
+enum class Family : size_t { kMeta = 0, kJobs, kIds, kIdempotency, kPayloads, kResults, kExpiries, kData, kCount };
 
 // What an operator chose to do without.
 struct Dropped {
@@ -123,7 +123,8 @@ class Database {
   }
 
  private:
-  static constexpr std::array<const char*, kFamilies> kNames = {"default", "jobs", "ids", "idempotency", "payloads"};
+  static constexpr std::array<const char*, kFamilies> kNames = {"default",  "jobs",    "ids",      "idempotency",
+                                                                "payloads", "results", "expiries", "data"};
   static constexpr int kCacheShardBits = 2;  // few threads, and blocks that are large beside a small cache
   static constexpr size_t kBandBytes = 34;   // scope, state, priority: rows of one band are inserted in key order
 
@@ -204,12 +205,16 @@ class Database {
     return options;
   }
 
-  // The jobs family takes three writes for one of the others, and the meta family next to none.
+  // The jobs family takes three writes for one of the others, and the meta family next to none. The last three have
+  // rows of few jobs.
   static uint64_t memtable_bytes(Family family, const Settings& settings) noexcept {
     constexpr uint64_t kLeast = 64 << 10;
     switch (family) {
       case Family::kJobs: return settings.memtable_bytes;
       case Family::kMeta: return kLeast;
+      case Family::kResults:
+      case Family::kExpiries:
+      case Family::kData: return std::max(settings.memtable_bytes / 16, kLeast);
       default: return std::max(settings.memtable_bytes / 4, kLeast);
     }
   }

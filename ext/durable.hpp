@@ -57,7 +57,7 @@ struct FileName {
 
 class Durable {
  public:
-  // Why CURRENT could not be opened to be read. RocksDB, which tries that before it recovers, says something else of it.
+  // Why CURRENT could not be opened to be read. RocksDB, which tries that first, tells of it as of wrong options.
   rocksdb::Status unread;
 
   // `in_turn`: every write is on disk before the next one begins. What the mark demanded goes on being demanded.

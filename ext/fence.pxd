@@ -9,6 +9,7 @@ is what is known and a random number.
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
+from command cimport RESTORE, Command
 from keys cimport KEY_BYTES, LEASED, STATE_PREFIX_BYTES, state_prefix
 from meta cimport put_floor
 from outcome cimport Fault, List, Outcome
@@ -18,7 +19,6 @@ from row cimport row_of
 from scan cimport list_scopes, view_at
 from store cimport Cursor, Store, Visit, bytes_of, fresh_batch
 from transit cimport transit_viewed
-from transitions cimport RESTORE, Command
 
 cdef extern from "checkpoint.hpp" namespace "telha" nogil:
     Fault make_checkpoint(Store* store, const char* path, uint64_t* sequence) noexcept

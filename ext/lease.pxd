@@ -7,6 +7,7 @@ threads that lease different jobs share RocksDB's log writes.
 from libc.stdint cimport INT64_MAX, int64_t
 
 from announce cimport tell_moved
+from command cimport Command
 from keys cimport JOB_ID_AT, LEASED
 from lookup cimport find_claimed, get_job
 from memory cimport CLAIM_LEASE, CLAIM_OTHER, Claim, JobId, Lock, ReadyJob, Taken, Window
@@ -18,7 +19,6 @@ from row cimport Row
 from scan cimport Wanted, fill_window, is_gated
 from store cimport Store, Visit, fresh_batch, view_row
 from transit cimport transit, transit_viewed
-from transitions cimport Command
 
 cdef enum:
     MAX_RESERVED = 1000

@@ -146,11 +146,15 @@ cdef inline Fault read_job(Store* store, const char* scope, const char* job_id, 
     return fault
 
 
-cdef inline Fault read_payload(Store* store, Visit* visit, const char* job_id, PinnableSlice* out) noexcept nogil:
-    """The payload that stands in a row of its own. `out` may pin a block of the store, so it goes before the visit."""
+cdef inline Fault read_aside(
+    Store* store, Visit* visit, Family family, const char* job_id, PinnableSlice* out
+) noexcept nogil:
+    """A payload or a result that stands in a row of its own. `out` may pin a block, so it goes before the visit."""
     cdef Fault fault = visit.enter(store)
     if fault.ok():
-        fault = get(store, PAYLOADS, Slice(job_id, JOB_ID_BYTES), out)
-    if fault.code == CODE_NOT_FOUND:
+        fault = get(store, family, Slice(job_id, JOB_ID_BYTES), out)
+    if fault.code == CODE_NOT_FOUND and family == PAYLOADS:
         return fault_corrupt(b"its payload row is missing")
+    if fault.code == CODE_NOT_FOUND:
+        return fault_corrupt(b"its result row is missing")
     return fault

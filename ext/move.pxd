@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 from announce cimport tell_moved
+from command cimport RETRY, Command
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from memory cimport JobId, Lock
@@ -15,7 +16,6 @@ from rocksdb cimport WriteBatch
 from row cimport Row
 from store cimport Store, Visit, fresh_batch
 from transit cimport transit
-from transitions cimport RETRY, Command
 
 # Which job, and what is asked of it. A scope of NULL takes the job of any scope.
 cdef struct Move:

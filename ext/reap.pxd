@@ -4,6 +4,7 @@ from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport tell_moved
+from command cimport REAP, Command
 from keys cimport DEAD, JOB_ID_AT, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
 from lookup cimport get_job
 from memory cimport JobId, Lock
@@ -14,7 +15,6 @@ from row cimport Row
 from scan cimport has_job_key, list_scopes, view_at
 from store cimport Cursor, Store, Visit, fresh_batch, view_row
 from transit cimport transit_viewed
-from transitions cimport REAP, Command
 
 cdef enum:
     # Jobs per write. Claims are held for one write at a time, so that no worker waits for a whole pass.

@@ -9,13 +9,15 @@
 #include <string>
 
 #include "row.hpp"
+#include "tail.hpp"
 #include "trail.hpp"
 
 namespace telha::record {
 
 constexpr char kVersion = 1;
 constexpr uint32_t kRequiredFields = 15;
-constexpr uint32_t kKnownFields = 22;
+constexpr uint32_t kWrittenFields = 22;  // in every record that this release writes; those of the tail follow
+constexpr uint32_t kKnownFields = kWrittenFields + kTailFields;
 constexpr size_t kJobIdBytes = 16;
 constexpr size_t kMaxKindBytes = 128;
 constexpr uint64_t kMaxState = 4;
@@ -25,7 +27,7 @@ constexpr uint8_t kDead = 4;
 enum Decoded { kOk, kCorrupt, kUnsupportedVersion };
 
 // One record. Spans point into the buffer that was decoded and live as long as it does.
-struct View : Trail {
+struct View : Trail, Tail {
   Bytes head;  // job_id to created_at as they are stored: they never change. Nil: write them from the fields
   Bytes job_id;
   Bytes kind;
@@ -98,6 +100,8 @@ inline const char* read_fields(Reader& in, View* out) noexcept {
   if (count > 19 && !in.uint(&out->crashes, UINT32_MAX)) return "crashes";
   if (count > 20 && !in.optional_uint(&out->lease_ttl_us, kMaxTime)) return "lease_ttl_us";
   if (count > 21 && !read_headers(in, &out->headers)) return "headers";
+  const char* const why = read_tail(in, count > kWrittenFields ? count - kWrittenFields : 0, out);
+  if (why != nullptr) return why;
   const char* const extra = in.at();
   for (uint32_t i = kKnownFields; i < count; ++i) {
     if (!in.skip(1)) return "a later field";
@@ -164,8 +168,8 @@ inline void write_head(Writer& out, const View& view) noexcept {
 inline size_t encoded_room(const View& view, const NewEvent* appended) noexcept {
   const size_t head_bytes = is_nil(view.head) ? view.job_id.size + view.kind.size + view.payload.size : view.head.size;
   return head_bytes + view.worker_id.size + view.idempotency_key.size + view.continuation.size + view.dead_reason.size +
-         view.reaped_worker_id.size + view.headers.size + view.extra.size + trail_room(view, appended) +
-         msgpack::kMaxHeaderBytes * (2 + kKnownFields);
+         view.reaped_worker_id.size + view.headers.size + view.extra.size + tail_room(view) +
+         trail_room(view, appended) + msgpack::kMaxHeaderBytes * (2 + kKnownFields);
 }
 
 // Writes the record to `out`, with one event more unless `appended` is null, and returns its length. `out` has
@@ -173,7 +177,8 @@ inline size_t encoded_room(const View& view, const NewEvent* appended) noexcept 
 inline size_t encode(const View& view, const NewEvent* appended, char* out) noexcept {
   *out = kVersion;
   Writer to(out + 1);
-  to.array(uint64_t{kKnownFields} + view.extra_count);
+  const uint32_t tail = view.extra_count > 0 ? kTailFields : tail_fields(view);
+  to.array(uint64_t{kWrittenFields} + tail + view.extra_count);
   is_nil(view.head) ? write_head(to, view) : to.raw(view.head);
   to.uint(view.state);
   to.uint(view.attempts);
@@ -197,6 +202,7 @@ inline size_t encode(const View& view, const NewEvent* appended, char* out) noex
   to.uint(view.crashes);
   to.optional_uint(view.lease_ttl_us);
   is_nil(view.headers) ? to.nil() : to.raw(view.headers);
+  write_tail(to, tail, view);
   to.raw(view.extra);
   return static_cast<size_t>(to.at() - out);
 }
@@ -207,7 +213,8 @@ inline void encode(const View& view, const NewEvent* appended, std::string* out)
   out->resize(encode(view, appended, out->data()));
 }
 
-// The row of a record, under a key that is its own but for the state. (Running out of memory here ends the process.)
+// The row of a record, under a key that is its own but for state and priority. (Running out of memory here ends the
+// process.)
 inline Row encode_row(const char* key, const View& view, const NewEvent* appended) noexcept {
   constexpr size_t kSmall = 4096;  // written here first, so that the row takes no more memory than it needs
   const size_t room = encoded_room(view, appended);
@@ -215,7 +222,7 @@ inline Row encode_row(const char* key, const View& view, const NewEvent* appende
   std::unique_ptr<char[]> large;
   if (room > kSmall) large.reset(new char[room]);
   char* const out = large ? large.get() : small;
-  return Row::of(key, view.state, {out, encode(view, appended, out)});
+  return Row::of(key, view.state, view.priority, {out, encode(view, appended, out)});
 }
 
 // Whether a record stands under the key it belongs to. Requires the 58 bytes of a job key.

@@ -17,6 +17,7 @@ cdef extern from "bytes.hpp" namespace "telha" nogil:
 cdef extern from "record.hpp" namespace "telha::record" nogil:
     enum:
         kMaxKindBytes
+        kWholeProgress
 
     ctypedef struct NewEvent:
         int64_t at
@@ -39,6 +40,9 @@ cdef extern from "record.hpp" namespace "telha::record" nogil:
         Bytes dead_reason
         Bytes reaped_worker_id
         Bytes headers
+        Bytes progress_text
+        Bytes durable_continuation
+        Bytes result
         Bytes extra
         uint64_t created_at
         uint64_t lease_generation
@@ -49,6 +53,9 @@ cdef extern from "record.hpp" namespace "telha::record" nogil:
         int64_t not_before
         int64_t max_attempts
         int64_t lease_ttl_us
+        int64_t expires_at
+        int64_t progress
+        int64_t result_bytes
         uint32_t attempts
         uint32_t crashes
         uint32_t events_count

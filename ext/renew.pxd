@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 from libcpp cimport bool
 
+from command cimport EXTEND
 from convert cimport command_of
 from keeper cimport RENEWED_COMPLETED, RENEWED_FAILED, RENEWED_KEPT, RENEWED_LOST, Renewal, Renewed
 from keys cimport COMPLETED
@@ -10,7 +11,6 @@ from move cimport Move, move_jobs
 from outcome cimport CODE_CLOSED, CODE_FORKED, CODE_LEASE_CONFLICT, CODE_NOT_FOUND, Fault, List, Outcome
 from record cimport View
 from store cimport Store, view_row
-from transitions cimport EXTEND
 
 
 cdef inline bool renew(void* to, Renewal* renewals, size_t count, int64_t now_us) noexcept nogil:

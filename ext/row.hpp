@@ -45,10 +45,11 @@ class Row {
     return row;
   }
 
-  // The same for the key of another state.
-  static Row of(const char* key, uint8_t state, const Bytes& value) noexcept {
+  // The same for the key of another state and priority.
+  static Row of(const char* key, uint8_t state, uint8_t priority, const Bytes& value) noexcept {
     Row row = of(key, value);
     row.block_->key[kStateAt] = static_cast<char>(state);
+    row.block_->key[kStateAt + 1] = static_cast<char>(priority);
     return row;
   }
 

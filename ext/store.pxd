@@ -37,6 +37,9 @@ cdef extern from "database.hpp" namespace "telha" nogil:
         IDS "telha::Family::kIds"
         IDEMPOTENCY "telha::Family::kIdempotency"
         PAYLOADS "telha::Family::kPayloads"
+        RESULTS "telha::Family::kResults"
+        EXPIRIES "telha::Family::kExpiries"
+        DATA "telha::Family::kData"
 
     cdef cppclass Dropped:
         string damage

@@ -4,13 +4,14 @@ from libc.stdint cimport int64_t
 
 from backoff cimport Policy
 from batch cimport put_moved_job
+from command cimport APPLIED, LEASE_CONFLICT, Command, Step
 from keys cimport LEASED
 from outcome cimport CODE_INVALID_TRANSITION, CODE_LEASE_CONFLICT, Fault, Outcome, fault_refused
 from record cimport View
 from rocksdb cimport WriteBatch
 from row cimport Row, encode_row
 from store cimport Store, policy_for, view_row
-from transitions cimport APPLIED, LEASE_CONFLICT, Command, Step, step
+from transitions cimport step
 
 
 cdef inline Fault transit(

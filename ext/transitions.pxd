@@ -5,52 +5,49 @@
 Pure: no clock, no I/O, no key, no allocation. A function per verb; each works on a copy that `step` has made.
 """
 
-from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
+from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 
-from backoff cimport Policy, backoff_us, later_us, lose_attempt, reason_to_die
-from keys cimport COMPLETED, DEAD, LEASED, PENDING, State
+from backoff cimport Policy, later_us, lose_attempt, reason_to_die
+from command cimport (
+    APPLIED,
+    CANCEL,
+    CAUSE_CRASH,
+    CAUSE_TIMEOUT,
+    CHECKPOINT,
+    COMPLETE,
+    EXPIRE,
+    EXTEND,
+    FAIL,
+    INVALID_TRANSITION,
+    LEASE,
+    LEASE_CONFLICT,
+    NOT_DUE,
+    PROGRESS,
+    REAP,
+    RELEASE,
+    RESCHEDULE,
+    RESTORE,
+    STATS,
+    Command,
+    Step,
+)
+from effects cimport (
+    back_off,
+    bury,
+    decimal_of,
+    finish,
+    gate,
+    give_up,
+    is_expired,
+    is_held,
+    log_event,
+    prolong,
+    unlease,
+    will_expire,
+)
+from keys cimport DEAD, LEASED, PENDING
 from record cimport Bytes, NewEvent, View, encode, nil, same, text
-
-cdef enum Verb:
-    LEASE = 0
-    EXTEND = 1
-    CHECKPOINT = 2
-    STATS = 3
-    COMPLETE = 4
-    FAIL = 5
-    RELEASE = 6
-    REAP = 7
-    RETRY = 8
-    RESTORE = 9
-
-cdef enum Cause:
-    CAUSE_ERROR = 0
-    CAUSE_TIMEOUT = 1
-    CAUSE_CRASH = 2
-
-cdef enum Refusal:
-    APPLIED = 0
-    LEASE_CONFLICT = 1
-    INVALID_TRANSITION = 2
-    NOT_DUE = 3
-
-cdef struct Command:
-    Verb verb
-    Bytes worker_id
-    uint64_t lease_generation
-    int64_t ttl_us
-    Bytes detail
-    Bytes continuation
-    bint retryable
-    bint accept_late
-    int64_t delay_us  # -1: what the verb has for it, no delay after a release, backoff after fail
-    Cause cause
-
-# The event of a move. `event.detail` may point into `digits`, so a Step stays where it was filled.
-cdef struct Step:
-    NewEvent event
-    char[20] digits
 
 
 cdef inline int apply(
@@ -87,10 +84,18 @@ cdef inline int step(
         return _fail(after, command, now_us, policy, moved)
     if command.verb == RELEASE:
         return _release(after, command, now_us, moved)
+    if command.verb == PROGRESS:
+        return _progress(after, command, now_us, moved)
     if command.verb == REAP:
         return _reap(after, now_us, policy, moved)
     if command.verb == RESTORE:
         return _restore(after, now_us, moved)
+    if command.verb == CANCEL:
+        return _cancel(after, command, now_us, moved)
+    if command.verb == EXPIRE:
+        return _expire(after, now_us, moved)
+    if command.verb == RESCHEDULE:
+        return _reschedule(after, command, now_us, moved)
     return _retry(after, now_us, moved)
 
 
@@ -99,7 +104,7 @@ cdef inline int _lease(
 ) noexcept nogil:
     if job.state != PENDING or job.lease_generation == UINT64_MAX:
         return INVALID_TRANSITION
-    if job.not_before > now_us:
+    if job.not_before > now_us or is_expired(job, now_us):
         return NOT_DUE
     job.state = LEASED
     job.lease_generation = max(job.lease_generation + 1, policy.generation_floor)
@@ -109,38 +114,53 @@ cdef inline int _lease(
     job.not_before = -1
     job.continuation = nil()
     job.reaped_worker_id = nil()
-    return _log(moved, now_us, b"leased", command.worker_id)
+    job.progress = -1
+    job.progress_text = nil()
+    return log_event(moved, now_us, b"leased", command.worker_id)
 
 
 cdef inline int _extend(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
-    if not _is_held(job, command):
+    if not is_held(job, command):
         return LEASE_CONFLICT
-    _prolong(job, command, now_us)
-    return _log(moved, now_us, b"extended", nil())
+    prolong(job, command, now_us)
+    return log_event(moved, now_us, b"extended", nil())
 
 
 cdef inline int _checkpoint(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
-    if not _is_held(job, command):
+    if not is_held(job, command):
         return LEASE_CONFLICT
-    _prolong(job, command, now_us)
-    job.continuation = command.continuation
-    _log(moved, now_us, b"checkpoint", _decimal(command.continuation.size, moved.digits))
+    prolong(job, command, now_us)
+    log_event(moved, now_us, b"checkpoint", decimal_of(command.continuation.size, moved.digits))
     moved.event.suffix = text(b" bytes")
+    if command.durable:
+        job.durable_continuation = command.continuation
+        moved.event.prefix = text(b"durable, ")
+    else:
+        job.continuation = command.continuation
     return APPLIED
 
 
-cdef inline int _stats(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
-    if not _is_held(job, command):
+cdef inline int _progress(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if not is_held(job, command):
         return LEASE_CONFLICT
-    return _log(moved, now_us, b"stats", command.detail)
+    prolong(job, command, now_us)
+    job.progress = command.progress
+    job.progress_text = command.detail
+    return log_event(moved, now_us, b"extended", nil())
+
+
+cdef inline int _stats(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if not is_held(job, command):
+        return LEASE_CONFLICT
+    return log_event(moved, now_us, b"stats", command.detail)
 
 
 cdef inline int _complete(
     View* job, const Command* command, int64_t now_us, const Policy* policy, Step* moved
 ) noexcept nogil:
-    if _is_held(job, command):
-        _unlease(job, COMPLETED)
-        return _log(moved, now_us, b"completed", nil())
+    if is_held(job, command):
+        finish(job, command)
+        return log_event(moved, now_us, b"completed", nil())
     if not (
         command.accept_late
         and (job.state == PENDING or job.state == DEAD)
@@ -149,17 +169,17 @@ cdef inline int _complete(
         and job.lease_generation >= policy.generation_floor
     ):
         return LEASE_CONFLICT
-    _unlease(job, COMPLETED)
+    finish(job, command)
     job.not_before = -1
     job.dead_reason = nil()
     job.reaped_worker_id = nil()
-    return _log(moved, now_us, b"completed", text(b"late"))
+    return log_event(moved, now_us, b"completed", text(b"late"))
 
 
 cdef inline int _fail(
     View* job, const Command* command, int64_t now_us, const Policy* policy, Step* moved
 ) noexcept nogil:
-    if not _is_held(job, command):
+    if not is_held(job, command):
         return LEASE_CONFLICT
     cdef bint has_crashed = command.cause == CAUSE_CRASH
     cdef const char* reason = b"not_retryable"
@@ -169,19 +189,23 @@ cdef inline int _fail(
     if reason != NULL and command.cause == CAUSE_TIMEOUT:
         reason = b"timeout"
     if reason != NULL:
-        return _bury(job, moved, now_us, reason, command.detail)
+        return bury(job, moved, now_us, reason, command.detail)
     if command.delay_us < 0:
-        _back_off(job, now_us, policy)
+        back_off(job, now_us, policy)
     else:
-        _gate(job, now_us, command.delay_us)
-    return _log(moved, now_us, b"failed", command.detail)
+        gate(job, now_us, command.delay_us)
+    if will_expire(job, now_us):
+        return bury(job, moved, now_us, b"expired", command.detail)
+    return log_event(moved, now_us, b"failed", command.detail)
 
 
 cdef inline int _release(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
-    if not _is_held(job, command):
+    if not is_held(job, command):
         return LEASE_CONFLICT
-    _gate(job, now_us, command.delay_us)
-    return _log(moved, now_us, b"released", nil())
+    gate(job, now_us, command.delay_us)
+    if will_expire(job, now_us):
+        return bury(job, moved, now_us, b"expired", nil())
+    return log_event(moved, now_us, b"released", nil())
 
 
 cdef inline int _reap(View* job, int64_t now_us, const Policy* policy, Step* moved) noexcept nogil:
@@ -195,9 +219,11 @@ cdef inline int _reap(View* job, int64_t now_us, const Policy* policy, Step* mov
     job.reaped_worker_id = worker_id
     reason = reason_to_die(job, True, policy)
     if reason == NULL:
-        _back_off(job, now_us, policy)
-        return _log(moved, now_us, b"reaped", worker_id)
-    _bury(job, moved, now_us, reason, worker_id)
+        back_off(job, now_us, policy)
+        if not will_expire(job, now_us):
+            return log_event(moved, now_us, b"reaped", worker_id)
+        reason = b"expired"
+    bury(job, moved, now_us, reason, worker_id)
     moved.event.prefix = text(b"lease of ")
     moved.event.suffix = text(b" expired")
     return APPLIED
@@ -212,77 +238,39 @@ cdef inline int _retry(View* job, int64_t now_us, Step* moved) noexcept nogil:
     job.not_before = -1
     job.dead_reason = nil()
     job.reaped_worker_id = nil()
-    return _log(moved, now_us, b"retried", nil())
+    if is_expired(job, now_us):
+        job.expires_at = -1  # whoever retries it wants it done nevertheless
+    return log_event(moved, now_us, b"retried", nil())
 
 
 cdef inline int _restore(View* job, int64_t now_us, Step* moved) noexcept nogil:
     cdef Bytes worker_id = job.worker_id
     if job.state != LEASED:
         return INVALID_TRANSITION
-    _unlease(job, PENDING)
-    return _log(moved, now_us, b"restored", worker_id)
+    unlease(job, PENDING)
+    return log_event(moved, now_us, b"restored", worker_id)
 
 
-cdef inline bint _is_held(const View* job, const Command* command) noexcept nogil:
-    # An expired lease is in force until the reaper or a new lease ends it.
-    return (
-        job.state == LEASED
-        and job.lease_generation == command.lease_generation
-        and same(job.worker_id, command.worker_id)
-    )
+cdef inline int _cancel(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if job.state != PENDING and job.state != LEASED:
+        return INVALID_TRANSITION
+    return give_up(job, moved, now_us, b"cancelled", command.detail)
 
 
-cdef inline void _prolong(View* job, const Command* command, int64_t now_us) noexcept nogil:
-    # A ttl of 0 is the one of the lease. A record of an older writer has none; its deadline then stays.
-    cdef int64_t ttl_us = command.ttl_us if command.ttl_us > 0 else max(job.lease_ttl_us, 0)
-    job.lease_deadline = max(job.lease_deadline, later_us(now_us, ttl_us))
+cdef inline int _expire(View* job, int64_t now_us, Step* moved) noexcept nogil:
+    if job.state != PENDING:
+        return INVALID_TRANSITION
+    if not is_expired(job, now_us):
+        return NOT_DUE
+    return give_up(job, moved, now_us, b"expired", nil())
 
 
-cdef inline void _unlease(View* job, State state) noexcept nogil:
-    job.state = state
-    job.worker_id = nil()
-    job.lease_deadline = -1
-    job.lease_ttl_us = -1
-    job.continuation = nil()
-
-
-cdef inline void _gate(View* job, int64_t now_us, int64_t delay_us) noexcept nogil:
-    _unlease(job, PENDING)
-    job.not_before = later_us(now_us, delay_us) if delay_us > 0 else -1
-
-
-cdef inline void _back_off(View* job, int64_t now_us, const Policy* policy) noexcept nogil:
-    _unlease(job, PENDING)
-    job.not_before = later_us(now_us, backoff_us(policy, job.attempts))
-
-
-cdef inline int _bury(
-    View* job, Step* moved, int64_t now_us, const char* reason, Bytes detail
-) noexcept nogil:
-    _unlease(job, DEAD)
-    job.dead_reason = text(reason)
-    return _log(moved, now_us, b"dead", detail)
-
-
-cdef inline int _log(Step* moved, int64_t now_us, const char* transition, Bytes detail) noexcept nogil:
-    moved.event.at = now_us
-    moved.event.transition = text(transition)
-    moved.event.detail = detail
-    moved.event.prefix = nil()
-    moved.event.suffix = nil()
-    return APPLIED
-
-
-cdef inline Bytes _decimal(uint64_t number, char* digits) noexcept nogil:
-    """Write a number as text to the end of the 20 bytes at `digits`, which hold any uint64."""
-    cdef Bytes decimal
-    cdef size_t at = 20
-    while True:
-        at -= 1
-        digits[at] = <char>(48 + number % 10)
-        number //= 10
-        if number == 0:
-            break
-    decimal.data = digits + at
-    decimal.size = 20 - at
-    return decimal
+cdef inline int _reschedule(View* job, const Command* command, int64_t now_us, Step* moved) noexcept nogil:
+    if job.state != PENDING:
+        return INVALID_TRANSITION
+    if command.priority >= 0:
+        job.priority = <uint8_t>command.priority
+        job.head = nil()  # in which it is stored
+    if command.not_before >= 0:
+        job.not_before = command.not_before if command.not_before > 0 else -1
+    return log_event(moved, now_us, b"rescheduled", command.detail)

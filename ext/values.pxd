@@ -11,7 +11,11 @@ from record cimport Bytes, is_nil, nil
 
 cdef enum:
     EVENTS_AT = 14
-    FIELDS = 22
+
+cdef extern from "record.hpp" namespace "telha::record" nogil:
+    enum:
+        kWrittenFields
+        kKnownFields
 
 cdef extern from "msgpack_reader.hpp" namespace "telha::msgpack" nogil:
     enum:
@@ -102,10 +106,13 @@ cdef inline object _read(Reader* reader):
 
 cdef inline int append_record(string* out, tuple row) except -1:
     """Append the fields of a telha_queue.record.RecordFields as one array."""
-    if len(row) != FIELDS + 1:
+    cdef Py_ssize_t known = kKnownFields
+    if len(row) != kKnownFields + 1:
         raise error("InvalidType", "a record is encoded from RecordFields")
-    append_array_header(out, len(row[FIELDS]) + FIELDS)
-    for i, field in enumerate(row[:FIELDS] + row[FIELDS]):
+    while not row[kKnownFields] and known > kWrittenFields and row[known - 1] is None:
+        known -= 1
+    append_array_header(out, len(row[kKnownFields]) + known)
+    for i, field in enumerate(row[:known] + row[kKnownFields]):
         if i == EVENTS_AT:
             append_events(out, field)
         else:

@@ -20,6 +20,9 @@ MAX_KIND_BYTES = 128
 MAX_DEPTH = 8
 REQUIRED_FIELDS = 15
 """The fields that every record has; those behind them read as their empty value when absent."""
+WRITTEN_FIELDS = 22
+"""The fields that are always written; those behind them are, as far as the last that is not nil."""
+WHOLE_PROGRESS = 1_000_000
 
 
 class RecordFields(NamedTuple):
@@ -51,6 +54,12 @@ class RecordFields(NamedTuple):
     crashes: int = 0
     lease_ttl_us: int | None = None
     headers: tuple[str, ...] | None = None
+    expires_at: int | None = None
+    progress: int | None = None
+    progress_text: str | None = None
+    durable_continuation: bytes | None = None
+    result: bytes | None = None
+    result_bytes: int | None = None
     extra: tuple[Any, ...] = ()
 
 
@@ -75,6 +84,8 @@ def encode(fields: RecordFields) -> bytes:
     import msgpack  # type: ignore[import-untyped]
 
     known: list[Any] = list(fields[:-1])
+    while not fields.extra and len(known) > WRITTEN_FIELDS and known[-1] is None:
+        known.pop()
     known[_EVENTS_AT] = [_event_values(event) for event in fields.events]
     try:
         value: bytes = bytes([VALUE_VERSION]) + msgpack.packb([*known, *fields.extra])
@@ -190,5 +201,11 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "crashes": _is_uint32,
     "lease_ttl_us": _is_optional(_is_time),
     "headers": _is_optional(lambda value: type(value) is tuple and len(value) % 2 == 0 and all(map(_is_text, value))),
+    "expires_at": _is_optional(_is_time),
+    "progress": _is_optional(_is_uint(WHOLE_PROGRESS + 1)),
+    "progress_text": _is_optional_text,
+    "durable_continuation": _is_optional(_is_binary),
+    "result": _is_optional(_is_binary),
+    "result_bytes": _is_optional(_is_time),
 }
 _EVENTS_AT = RecordFields._fields.index("events")

@@ -8,95 +8,19 @@ Pure: no clock, no I/O, no key. docs/state_machine.md draws what this file says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
-from typing import NamedTuple
 
-from telha_queue.config import QueueConfig
+from telha_queue.backoff import Policy, backoff_us
+from telha_queue.clock import MAX_TIME_US
+from telha_queue.command import Command, Refusal, Verb
 from telha_queue.job import Cause, JobEvent, JobState
 from telha_queue.record import RecordFields
 
-MAX_TIME_US = 2**63 - 1
 MAX_ATTEMPTS = 2**32 - 1
 MAX_GENERATION = 2**64 - 1
 TRAIL_EVENTS = 256
 """Newest events kept besides the first one; what falls out in between is counted in `events_dropped`."""
 TRAIL_BYTES = 64 * 1024
 """And never more detail text than this in all; the oldest after the first go first."""
-
-
-class Verb(IntEnum):
-    """What may be asked of a job that exists."""
-
-    LEASE = 0
-    EXTEND = 1
-    CHECKPOINT = 2
-    STATS = 3
-    COMPLETE = 4
-    FAIL = 5
-    RELEASE = 6
-    REAP = 7
-    RETRY = 8
-    RESTORE = 9
-
-
-class Refusal(IntEnum):
-    """Why a verb did nothing."""
-
-    LEASE_CONFLICT = 1
-    """Not leased, or not by this worker under this generation."""
-    INVALID_TRANSITION = 2
-    """The state does not allow the verb."""
-    NOT_DUE = 3
-    """Lease: the gate is still closed. Reap: the deadline, grace included, has not passed."""
-
-
-class Command(NamedTuple):
-    """A verb with its arguments; only those that the verb uses are looked at."""
-
-    verb: Verb
-    worker_id: str = ""
-    lease_generation: int = 0
-    ttl_us: int = 0
-    detail: str | None = None
-    continuation: bytes = b""
-    retryable: bool = True
-    accept_late: bool = False
-    delay_us: int | None = None
-    """Until the job is due again; None is what the verb has for it: no delay after a release, backoff after fail."""
-    cause: Cause = Cause.ERROR
-
-
-class Policy(NamedTuple):
-    """What the configuration says for a job of this kind, and the store for all. Times in microseconds."""
-
-    max_attempts: int = 5
-    lease_grace_us: int = 0
-    backoff_base_secs: int = 10
-    backoff_factor: int = 4
-    backoff_cap_secs: int = 3600
-    max_crashes: int = 0
-    """Crashes after which a job is given up though it has attempts left; 0 is no such number."""
-    generation_floor: int = 0
-    """The least generation that a lease gets: above all that were given out before the store was restored."""
-
-
-def policy_for(config: QueueConfig, kind: str) -> Policy:
-    """What the configuration says for a kind; one with a base of its own has the cap max(base, cap)."""
-    own_base = config.backoff_base_secs_by_kind.get(kind)
-    base, cap = config.backoff_base_secs, config.backoff_cap_secs
-    if own_base is not None:
-        base, cap = own_base, max(own_base, cap)
-    grace_us = round(config.lease_grace_secs * 1_000_000)
-    return Policy(config.max_attempts, grace_us, base, config.backoff_factor, cap, config.max_crashes)
-
-
-def backoff_us(policy: Policy, attempts: int) -> int:
-    """Delay before attempt number `attempts` + 1: base * factor^(attempts - 1), at most the cap; never overflows.
-
-    The cap given in the policy is already max(base, cap) for kinds with a base of their own.
-    """
-    secs: int = policy.backoff_base_secs * policy.backoff_factor ** min(max(attempts, 1) - 1, 64)
-    return min(min(secs, policy.backoff_cap_secs) * 1_000_000, MAX_TIME_US)
 
 
 def step(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
@@ -107,7 +31,7 @@ def step(record: RecordFields, command: Command, now_us: int, policy: Policy) ->
 def _lease(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
     if record.state != JobState.PENDING or record.lease_generation == MAX_GENERATION:
         return Refusal.INVALID_TRANSITION
-    if record.not_before is not None and record.not_before > now_us:
+    if (record.not_before is not None and record.not_before > now_us) or is_expired(record, now_us):
         return Refusal.NOT_DUE
     leased = record._replace(
         state=JobState.LEASED,
@@ -118,6 +42,8 @@ def _lease(record: RecordFields, command: Command, now_us: int, policy: Policy) 
         not_before=None,
         continuation=None,
         reaped_worker_id=None,
+        progress=None,
+        progress_text=None,
     )
     return _log(leased, now_us, "leased", command.worker_id)
 
@@ -131,8 +57,12 @@ def _extend(record: RecordFields, command: Command, now_us: int, policy: Policy)
 def _checkpoint(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
     if not _held(record, command):
         return Refusal.LEASE_CONFLICT
-    kept = _prolong(record, command, now_us)._replace(continuation=command.continuation)
-    return _log(kept, now_us, "checkpoint", f"{len(command.continuation)} bytes")
+    kept = _prolong(record, command, now_us)
+    size = f"{len(command.continuation)} bytes"
+    if command.durable:
+        durably = kept._replace(durable_continuation=command.continuation)
+        return _log(durably, now_us, "checkpoint", f"durable, {size}")
+    return _log(kept._replace(continuation=command.continuation), now_us, "checkpoint", size)
 
 
 def _stats(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
@@ -143,7 +73,7 @@ def _stats(record: RecordFields, command: Command, now_us: int, policy: Policy) 
 
 def _complete(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
     if _held(record, command):
-        return _log(_unlease(record, JobState.COMPLETED), now_us, "completed")
+        return _log(_finish(record, command), now_us, "completed")
     late = (
         command.accept_late
         and record.state in (JobState.PENDING, JobState.DEAD)
@@ -153,7 +83,7 @@ def _complete(record: RecordFields, command: Command, now_us: int, policy: Polic
     )
     if not late:
         return Refusal.LEASE_CONFLICT
-    done = _unlease(record, JobState.COMPLETED)._replace(not_before=None, dead_reason=None, reaped_worker_id=None)
+    done = _finish(record, command)._replace(not_before=None, dead_reason=None, reaped_worker_id=None)
     return _log(done, now_us, "completed", "late")
 
 
@@ -167,13 +97,18 @@ def _fail(record: RecordFields, command: Command, now_us: int, policy: Policy) -
         return _bury(failed, now_us, "timeout" if command.cause == Cause.TIMEOUT else reason, command.detail)
     own_us = command.delay_us
     waiting = _back_off(failed, now_us, policy) if own_us is None else _gate(failed, now_us, own_us)
+    if _will_expire(waiting, now_us):
+        return _bury(waiting, now_us, "expired", command.detail)
     return _log(waiting, now_us, "failed", command.detail)
 
 
 def _release(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
     if not _held(record, command):
         return Refusal.LEASE_CONFLICT
-    return _log(_gate(record, now_us, command.delay_us or 0), now_us, "released")
+    waiting = _gate(record, now_us, command.delay_us or 0)
+    if _will_expire(waiting, now_us):
+        return _bury(waiting, now_us, "expired", None)
+    return _log(waiting, now_us, "released")
 
 
 def _reap(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
@@ -183,9 +118,12 @@ def _reap(record: RecordFields, command: Command, now_us: int, policy: Policy) -
         return Refusal.NOT_DUE
     lost = _lose(record, has_crashed=True)._replace(reaped_worker_id=record.worker_id)
     reason = _reason_to_die(lost, has_crashed=True, policy=policy)
+    waiting = _back_off(lost, now_us, policy)
+    if reason is None and _will_expire(waiting, now_us):
+        reason = "expired"
     if reason is not None:
         return _bury(lost, now_us, reason, f"lease of {record.worker_id} expired")
-    return _log(_back_off(lost, now_us, policy), now_us, "reaped", record.worker_id)
+    return _log(waiting, now_us, "reaped", record.worker_id)
 
 
 def _retry(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
@@ -194,6 +132,8 @@ def _retry(record: RecordFields, command: Command, now_us: int, policy: Policy) 
     fresh = record._replace(
         state=JobState.PENDING, attempts=0, crashes=0, not_before=None, dead_reason=None, reaped_worker_id=None
     )
+    if is_expired(record, now_us):
+        fresh = fresh._replace(expires_at=None)  # whoever retries it wants it done nevertheless
     return _log(fresh, now_us, "retried")
 
 
@@ -201,6 +141,36 @@ def _restore(record: RecordFields, command: Command, now_us: int, policy: Policy
     if record.state != JobState.LEASED:
         return Refusal.INVALID_TRANSITION
     return _log(_unlease(record, JobState.PENDING), now_us, "restored", record.worker_id)
+
+
+def _cancel(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if record.state not in (JobState.PENDING, JobState.LEASED):
+        return Refusal.INVALID_TRANSITION
+    return _give_up(record, now_us, "cancelled", command.detail)
+
+
+def _expire(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if record.state != JobState.PENDING:
+        return Refusal.INVALID_TRANSITION
+    return _give_up(record, now_us, "expired", None) if is_expired(record, now_us) else Refusal.NOT_DUE
+
+
+def _reschedule(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if record.state != JobState.PENDING:
+        return Refusal.INVALID_TRANSITION
+    moved = record
+    if command.priority is not None:
+        moved = moved._replace(priority=command.priority)
+    if command.not_before is not None:
+        moved = moved._replace(not_before=command.not_before or None)
+    return _log(moved, now_us, "rescheduled", command.detail)
+
+
+def _progress(record: RecordFields, command: Command, now_us: int, policy: Policy) -> RecordFields | Refusal:
+    if not _held(record, command):
+        return Refusal.LEASE_CONFLICT
+    told = _prolong(record, command, now_us)._replace(progress=command.progress, progress_text=command.detail)
+    return _log(told, now_us, "extended")
 
 
 _RULES: dict[Verb, Callable[[RecordFields, Command, int, Policy], RecordFields | Refusal]] = {
@@ -214,7 +184,21 @@ _RULES: dict[Verb, Callable[[RecordFields, Command, int, Policy], RecordFields |
     Verb.REAP: _reap,
     Verb.RETRY: _retry,
     Verb.RESTORE: _restore,
+    Verb.CANCEL: _cancel,
+    Verb.EXPIRE: _expire,
+    Verb.RESCHEDULE: _reschedule,
+    Verb.PROGRESS: _progress,
 }
+
+
+def is_expired(record: RecordFields, now_us: int) -> bool:
+    """Whether it is too late to lease a job."""
+    return record.expires_at is not None and record.expires_at <= now_us
+
+
+def _will_expire(record: RecordFields, now_us: int) -> bool:
+    """Whether a job that waits is over before its gate opens."""
+    return is_expired(record, max(record.not_before or 0, now_us))
 
 
 def _held(record: RecordFields, command: Command) -> bool:
@@ -237,6 +221,12 @@ def _unlease(record: RecordFields, state: JobState) -> RecordFields:
     return record._replace(state=state, worker_id=None, lease_deadline=None, lease_ttl_us=None, continuation=None)
 
 
+def _finish(record: RecordFields, command: Command) -> RecordFields:
+    return _unlease(record, JobState.COMPLETED)._replace(
+        durable_continuation=None, result=command.result, result_bytes=command.result_bytes
+    )
+
+
 def _lose(record: RecordFields, has_crashed: bool) -> RecordFields:
     """Count a lost attempt, and its crash."""
     return record._replace(
@@ -256,7 +246,14 @@ def _back_off(record: RecordFields, now_us: int, policy: Policy) -> RecordFields
 
 
 def _bury(record: RecordFields, now_us: int, reason: str, detail: str | None) -> RecordFields:
-    return _log(_unlease(record, JobState.DEAD)._replace(dead_reason=reason), now_us, "dead", detail)
+    dead = _unlease(record, JobState.DEAD)._replace(not_before=None, dead_reason=reason)
+    return _log(dead, now_us, "dead", detail)
+
+
+def _give_up(record: RecordFields, now_us: int, reason: str, detail: str | None) -> RecordFields:
+    """A verb of its own ends the job, whose name is the event. Nobody may finish it late."""
+    dead = _unlease(record, JobState.DEAD)._replace(not_before=None, dead_reason=reason, reaped_worker_id=None)
+    return _log(dead, now_us, reason, detail)
 
 
 def _reason_to_die(record: RecordFields, has_crashed: bool, policy: Policy) -> str | None:

@@ -7,32 +7,31 @@ knows no clock and nothing of disks; all is gone with the process.
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import islice
 from secrets import randbits
 from uuid import UUID
 
 from telha_queue._codec import encode_record, make_job_id
+from telha_queue.backoff import policy_for
+from telha_queue.clock import MAX_TIME_US
+from telha_queue.command import Command, Refusal, Verb
 from telha_queue.config import QueueConfig
 from telha_queue.engine import Capabilities, JobRecords, Kinds, Loss, NewJob, Outcomes, ScopeNames, Token
 from telha_queue.engines.diskless import Diskless
+from telha_queue.engines.locked import Locked
 from telha_queue.engines.sorted_rows import SortedRows
-from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict, StoreClosed
+from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
 from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
-from telha_queue.transitions import MAX_TIME_US, Command, Refusal, Verb, policy_for, step
+from telha_queue.transitions import step
 
 ASIDE_BYTES = 4096
 """A payload longer than this is kept beside its record, as on disk."""
-_SIGNAL_SLICE_SECS = 0.05
-"""Longest sleep of the main thread, which alone runs signal handlers."""
 
 
-class MemoryEngine(Diskless):
+class MemoryEngine(Locked, Diskless):
     """Stores jobs in this process's memory; `engine.Engine` says what each verb means.
 
     `id_bits(62)` gives the random bits of a job id; a test that wants to know ids beforehand brings its own.
@@ -41,14 +40,12 @@ class MemoryEngine(Diskless):
     capabilities = Capabilities(durable=False, single_owner=False)
 
     def __init__(self, config: QueueConfig | None = None, *, id_bits: Callable[[int], int] = randbits) -> None:
+        super().__init__()
         self._config = QueueConfig() if config is None else config
         self._id_bits = id_bits
-        self._changed = threading.Condition()
-        """The one lock; notified whenever the ticket grows or the engine closes."""
-        self._ticket = 0
-        self._is_open = True
         self._rows = SortedRows()
         self._payloads: dict[bytes, bytes] = {}
+        self._results: dict[bytes, bytes] = {}
         self._names: dict[bytes, str] = {}
         self._by_idempotency: dict[tuple[bytes, str], bytes] = {}
         self._last_created_us = 0
@@ -182,11 +179,6 @@ class MemoryEngine(Diskless):
 
     # Waiting.
 
-    def ready_ticket(self, scope: bytes | None) -> int:
-        """A number that grows whenever a job becomes Pending, gated or not; one for all scopes."""
-        with self._locked():
-            return self._ticket
-
     def next_due_us(self, scope: bytes | None, kinds: Kinds, now_us: int) -> int | None:
         """When the first gate before a job of a wanted kind opens.
 
@@ -196,53 +188,30 @@ class MemoryEngine(Diskless):
             rows = (self._rows[key] for key in self._rows.pending(scope))
             return min((row.not_before for row in rows if row.not_before and _wanted(row.kind, kinds)), default=None)
 
-    def wait_ready(self, scope: bytes | None, kinds: Kinds, ticket: int, timeout_us: int) -> None:
-        """Sleep until the ticket grows or the time is over. Wakes for jobs of any scope and kind."""
-        over_at = time.monotonic() + timeout_us / 1_000_000
-        is_main = threading.current_thread() is threading.main_thread()
-        longest = _SIGNAL_SLICE_SECS if is_main else threading.TIMEOUT_MAX
-        with self._locked():
-            while self._ticket == ticket:
-                left = over_at - time.monotonic()
-                if left <= 0:
-                    return
-                self._changed.wait(min(left, longest))
-                self._require_open()
-
-    def wake(self) -> None:
-        """Make every waiter look again. Does nothing on a closed engine, so that a clock may outlive it."""
-        with self._changed:
-            self._grow_ticket()
-
     def close(self) -> None:
         """Wake waiters and forget every job."""
-        with self._changed:
-            self._is_open = False
-            self._changed.notify_all()
+        with self._ending():
             self._rows.clear()
             self._payloads.clear()
+            self._results.clear()
             self._names.clear()
             self._by_idempotency.clear()
-
-    # Below, but for the first three: called with the lock held.
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self._changed:
-            self._require_open()
-            yield
 
     def load_payload(self, job_id: bytes) -> bytes:
         """Read a payload that is kept aside."""
         with self._locked():
             return self._payloads[job_id]
 
+    def load_result(self, job_id: bytes) -> bytes:
+        """Read a result that is kept aside."""
+        with self._locked():
+            return self._results[job_id]
+
     def scope_of(self, scope: bytes) -> Scope:
         """The scope of a record, with its name."""
         return scope_as_stored(scope, self._names.get(scope))
 
-    def _require_open(self) -> None:
-        if not self._is_open:
-            raise StoreClosed("the queue is closed")
+    # Called with the lock held.
 
     def _enqueue(self, scope: bytes, job: NewJob, now_us: int) -> JobRecord:
         known = job.idempotency_key and self._by_idempotency.get((scope, job.idempotency_key))
@@ -315,10 +284,6 @@ class MemoryEngine(Diskless):
         if self._rows[key].state == JobState.PENDING:
             self._grow_ticket()
         return self._record(key)
-
-    def _grow_ticket(self) -> None:
-        self._ticket += 1
-        self._changed.notify_all()
 
     def _find(self, scope: bytes | None, job_id: bytes) -> bytes:
         """The key of that job. A job of another scope is not found, like one that does not exist."""

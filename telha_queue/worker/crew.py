@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from telha_queue.transitions import backoff_us, policy_for
+from telha_queue.backoff import backoff_us, policy_for
 from telha_queue.worker import handler
 from telha_queue.worker.children import Children
 from telha_queue.worker.loop import Loop

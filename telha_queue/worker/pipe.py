@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from telha_queue import errors
-from telha_queue.errors import ConfigError, JobError
+from telha_queue.errors import ConfigError, JobError, StorageError
 from telha_queue.job import JobRecord
 from telha_queue.scope import Scope
 from telha_queue.worker.verdict import Done, Failed, GivenBack, Outcome
@@ -57,6 +57,9 @@ class _Source:
 
     def load_payload(self, job_id: bytes) -> bytes:
         return self._payload
+
+    def load_result(self, job_id: bytes) -> bytes:
+        raise StorageError("a job that a process works on has no result yet")
 
     def scope_of(self, scope: bytes) -> Scope:
         return Scope(scope, self._scope_name)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SUFFIXES = (".py", ".pyi", ".pyx", ".pxd", ".hpp", ".cc", ".md", ".sh", ".toml")
+SUFFIXES = (".py", ".pyi", ".pyx", ".pxd", ".pxi", ".hpp", ".cc", ".md", ".sh", ".toml")
 
 
 def page(name: str) -> str:

@@ -78,7 +78,7 @@ Row row_of(const char* key, State state, const Value& value) {
   Value bytes;
   std::memset(static_cast<void*>(&bytes), 0, sizeof bytes);
   bytes = value;
-  return Row::of(key, state, Bytes{reinterpret_cast<const char*>(&bytes), sizeof bytes});
+  return Row::of(key, state, 0, Bytes{reinterpret_cast<const char*>(&bytes), sizeof bytes});
 }
 
 std::string filter_of(const char* kind) { return kind == nullptr ? "" : std::string("\1=") + kind; }

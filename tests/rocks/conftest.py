@@ -65,6 +65,7 @@ for n in range(300):
     acknowledged.add(f"before{n}")
 """
 
+FAMILIES = ("default", "jobs", "ids", "idempotency", "payloads", "results", "expiries", "data")
 RESTORED = QueueConfig(durability="os", backoff_base_secs=0)
 
 Child = Callable[..., "subprocess.Popen[str]"]
@@ -171,7 +172,7 @@ class Ldb:
 
     def all_rows(self) -> dict[str, dict[bytes, bytes]]:
         """Every row of every family."""
-        return {family: self.rows(family) for family in ("default", "jobs", "ids", "idempotency", "payloads")}
+        return {family: self.rows(family) for family in FAMILIES}
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Write a row as it is."""

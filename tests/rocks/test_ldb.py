@@ -134,6 +134,7 @@ def test_an_empty_queue_holds_only_its_format_and_a_clock_of_zero(path, ldb):
     Queue.open(path, QueueConfig(durability="os")).close()
     assert ldb.all_rows() == {
         "default": {b"format": b"1", b"clock": bytes(8)}, "jobs": {}, "ids": {}, "idempotency": {}, "payloads": {},
+        "results": {}, "expiries": {}, "data": {},
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from telha_queue.job import JobEvent, JobState
-from telha_queue.record import RecordFields, WiderEvent
+from telha_queue.record import WHOLE_PROGRESS, RecordFields, WiderEvent
 
 NOW = 1_760_000_000_123_456
 JOB_ID = bytes.fromhex("0199c82cc07b71c88000000000003039")
@@ -46,6 +46,11 @@ def plain_values(depth: int = 3) -> st.SearchStrategy[Any]:
     numbers = st.integers(-(2**63), 2**64 - 1)
     leaves = st.none() | st.booleans() | numbers | st.text(max_size=40) | st.binary(max_size=40)
     return st.recursive(leaves, lambda inner: st.lists(inner, max_size=4).map(tuple), max_leaves=depth)
+
+
+def rarely(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Mostly None, as the last fields of a record are."""
+    return st.none() | st.none() | values
 
 
 def flat(pairs: list[tuple[str, str]]) -> tuple[str, ...]:
@@ -91,5 +96,11 @@ def records(draw: st.DrawFn) -> RecordFields:
         crashes=draw(uint32),
         lease_ttl_us=draw(st.none() | times),
         headers=draw(st.none() | st.lists(st.tuples(words, words), max_size=3).map(flat)),
+        expires_at=draw(rarely(times)),
+        progress=draw(rarely(st.integers(0, WHOLE_PROGRESS))),
+        progress_text=draw(rarely(words)),
+        durable_continuation=draw(rarely(st.binary(max_size=300))),
+        result=draw(rarely(st.binary(max_size=300))),
+        result_bytes=draw(rarely(times)),
         extra=draw(extras),
     )

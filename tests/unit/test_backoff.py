@@ -7,12 +7,13 @@ from itertools import product
 
 import pytest
 
-from telha_queue import transitions
+from telha_queue import backoff
 from telha_queue._codec import backoff_us
+from telha_queue.backoff import Policy
+from telha_queue.clock import MAX_TIME_US
 from telha_queue.errors import InvalidArgument, InvalidType
-from telha_queue.transitions import MAX_TIME_US, Policy
 
-BACKOFFS = [pytest.param(backoff_us, id="compiled"), pytest.param(transitions.backoff_us, id="python")]
+BACKOFFS = [pytest.param(backoff_us, id="compiled"), pytest.param(backoff.backoff_us, id="python")]
 HUGE = 2**63 - 1
 
 
@@ -50,7 +51,7 @@ def test_compiled_and_python_agree_at_the_edges():
     factors = [0, 1, 2, 4, 2**32, HUGE, 2**64 - 1]
     for count, base, factor, cap in product(attempts, bases, factors, bases):
         policy = Policy(backoff_base_secs=base, backoff_factor=factor, backoff_cap_secs=cap)
-        assert backoff_us(policy, count) == transitions.backoff_us(policy, count), (policy, count)
+        assert backoff_us(policy, count) == backoff.backoff_us(policy, count), (policy, count)
 
 
 def test_compiled_and_python_agree_anywhere():
@@ -59,7 +60,7 @@ def test_compiled_and_python_agree_anywhere():
         base, factor, cap = (rng.getrandbits(rng.randrange(65)) for _ in range(3))
         policy = Policy(backoff_base_secs=base, backoff_factor=factor, backoff_cap_secs=cap)
         attempts = rng.getrandbits(rng.randrange(33))
-        assert backoff_us(policy, attempts) == transitions.backoff_us(policy, attempts), (policy, attempts)
+        assert backoff_us(policy, attempts) == backoff.backoff_us(policy, attempts), (policy, attempts)
 
 
 @pytest.mark.parametrize("attempts", [-1, 2**32])

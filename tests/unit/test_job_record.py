@@ -19,20 +19,24 @@ from telha_queue.record import RecordFields
 from telha_queue.scope import Scope
 
 ACME = Scope.named("acme")
-PLAIN_FIELDS = set(RecordFields._fields) - {"job_id", "payload", "headers", "extra"}
+PLAIN_FIELDS = set(RecordFields._fields) - {"job_id", "payload", "headers", "progress", "result", "extra"}
 
 
 class Source:
-    """What a record asks for a payload that stands aside."""
+    """What a record asks for a payload or a result that stands aside."""
 
-    def __init__(self, load_payload):
-        self.load_payload = load_payload
+    def __init__(self, load):
+        self.load_payload = self.load_result = load
         self.scope_of = Scope
 
 
-def record_of(fields: RecordFields, load_payload=None) -> JobRecord:
+def record_of(fields: RecordFields, load=None) -> JobRecord:
     key = encode_key(ACME.key, fields.state, fields.priority, fields.created_at, fields.job_id)
-    return JobRecord(key, encode_record(fields), load_payload and Source(load_payload))
+    return JobRecord(key, encode_record(fields), load and Source(load))
+
+
+ASIDE = [("payload", fresh(payload=None, payload_bytes=5)), ("result", fresh(result_bytes=5))]
+aside = pytest.mark.parametrize(("name", "fields"), ASIDE)
 
 
 @given(records())
@@ -42,19 +46,24 @@ def test_every_field_reads_as_it_was_stored(fields):
     assert dict(job.headers) == dict(zip(*[iter(fields.headers or ())] * 2, strict=True))
     assert (job.scope, job.job_id) == (ACME, UUID(bytes=fields.job_id))
     assert job.payload == (b"aside" if fields.payload is None else fields.payload)
+    assert job.progress == (None if fields.progress is None else fields.progress / 1_000_000)
+    kept = b"aside" if fields.result is None else fields.result
+    assert job.result == (None if fields.result_bytes is None else kept)
     assert type(job.state) is JobState
 
 
-def test_a_payload_that_stands_aside_is_loaded_once_by_id():
+@aside
+def test_what_stands_aside_is_loaded_once_by_id(name, fields):
     asked = []
-    job = record_of(fresh(payload=None, payload_bytes=5), lambda job_id: asked.append(job_id) or b"aside")
+    job = record_of(fields, lambda job_id: asked.append(job_id) or b"aside")
     assert asked == []
-    assert job.payload_bytes == 5
-    assert job.payload == job.payload == b"aside"
+    assert getattr(job, f"{name}_bytes") == 5
+    assert getattr(job, name) == getattr(job, name) == b"aside"
     assert asked == [JOB_ID]
 
 
-def test_an_error_while_loading_reaches_the_caller_and_is_not_kept():
+@aside
+def test_an_error_while_loading_reaches_the_caller_and_is_not_kept(name, fields):
     answers = iter([StorageError("closed"), b"aside"])
 
     def load(_: bytes) -> bytes:
@@ -63,19 +72,22 @@ def test_an_error_while_loading_reaches_the_caller_and_is_not_kept():
             raise answer
         return answer
 
-    job = record_of(fresh(payload=None), load)
+    job = record_of(fields, load)
     with pytest.raises(StorageError, match="closed"):
-        _ = job.payload
-    assert job.payload == b"aside"
+        getattr(job, name)
+    assert getattr(job, name) == b"aside"
 
 
-def test_a_payload_out_of_reach_says_so():
-    with pytest.raises(StorageError):
-        _ = record_of(fresh(payload=None)).payload
+@aside
+def test_what_is_out_of_reach_says_so(name, fields):
+    with pytest.raises(StorageError, match=name):
+        getattr(record_of(fields), name)
 
 
-def test_an_inline_payload_never_asks_the_store():
-    assert record_of(fresh(payload=b""), lambda _: pytest.fail("asked")).payload == b""
+def test_what_stands_in_the_record_never_asks_the_store():
+    job = record_of(fresh(payload=b"", result=b"", result_bytes=0), lambda _: pytest.fail("asked"))
+    assert (job.payload, job.result) == (b"", b"")
+    assert record_of(fresh(), lambda _: pytest.fail("asked")).result is None
 
 
 @pytest.mark.parametrize(

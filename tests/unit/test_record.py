@@ -68,10 +68,13 @@ def test_only_a_merged_heartbeat_has_a_count(codec):
     assert decode(value).events == events
 
 
-@pytest.mark.parametrize("field_count", range(15, 22))
+WITH_TAIL = fresh(expires_at=NOW, progress=7, progress_text="a", durable_continuation=b"b", result=b"c", result_bytes=1)
+
+
+@pytest.mark.parametrize("field_count", range(15, 28))
 def test_fields_that_an_older_writer_did_not_know_read_as_empty(codec, field_count):
     _, decode = codec
-    whole = fresh(
+    whole = WITH_TAIL._replace(
         payload_bytes=7, reaped_worker_id="w0", events_dropped=4, crashes=2, lease_ttl_us=9, headers=("a", "b")
     )
     decoded = decode(stored(values_of(whole)[:field_count]))
@@ -79,9 +82,33 @@ def test_fields_that_an_older_writer_did_not_know_read_as_empty(codec, field_cou
     assert decoded == whole._replace(**absent)
 
 
+def test_the_tail_is_written_as_far_as_its_last_value(codec):
+    encode, decode = codec
+    names = RecordFields._fields[22:-1]
+    for count, name in enumerate(names, 1):
+        alone = fresh(**{name: getattr(WITH_TAIL, name)})
+        assert values_of(alone)[22:] == [None] * (count - 1) + [getattr(WITH_TAIL, name)]
+        assert decode(encode(alone)) == alone
+        assert encode(decode(stored([*values_of(alone), *[None] * (len(names) - count)]))) == encode(alone)
+    assert values_of(fresh(extra=("tag",)))[22:] == [None] * len(names) + ["tag"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("expires_at", 2**63), ("progress", 1_000_001), ("progress_text", b"a"), ("durable_continuation", "b"),
+     ("result", "c"), ("result_bytes", 2**63), ("expires_at", "soon"), ("progress", -1)],
+)  # fmt: skip
+def test_a_tail_of_another_shape_is_refused(codec, name, wrong):
+    _, decode = codec
+    values = values_of(WITH_TAIL)
+    values[RecordFields._fields.index(name)] = wrong
+    with pytest.raises(CorruptRecord, match=name):
+        decode(stored(values))
+
+
 def test_fields_of_a_newer_writer_are_kept(codec):
     encode, decode = codec
-    values = [*values_of(fresh()), "tag", None, -7, [True, [b"deep", 2**64 - 1]]]
+    values = [*values_of(WITH_TAIL), "tag", None, -7, [True, [b"deep", 2**64 - 1]]]
     decoded = decode(stored(values))
     assert decoded.extra == ("tag", None, -7, (True, (b"deep", 2**64 - 1)))
     assert encode(decoded) == stored(values)

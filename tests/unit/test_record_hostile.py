@@ -25,6 +25,12 @@ RICH = twin.encode(
         idempotency_key="kéy",
         max_attempts=70_000,
         continuation=b"c" * 300,
+        expires_at=2**40,
+        progress=1_000_000,
+        progress_text="é",
+        durable_continuation=b"d",
+        result=b"r" * 20,
+        result_bytes=20,
         events=(JobEvent(1, "enqueued"), JobEvent(2, "leased", "w1"), JobEvent(3, "extended", None, 9, 12)),
         extra=(None, True, -(2**40), "tail", (1, (2, ("x", b"y")))),
     )
@@ -33,16 +39,16 @@ RICH = twin.encode(
 
 def with_tail(raw: bytes, count: int = 1) -> bytes:
     """A record whose fields behind the known ones are these raw bytes."""
-    packed = twin.encode(fresh())[1:]
-    assert packed[:3] == b"\xdc\x00\x16"
-    return b"\x01\xdc" + (22 + count).to_bytes(2) + packed[3:] + raw
+    packed = twin.encode(fresh(result_bytes=7))[1:]
+    assert packed[:3] == b"\xdc\x00\x1c"
+    return b"\x01\xdc" + (28 + count).to_bytes(2) + packed[3:] + raw
 
 
 def with_field(name: str, raw: bytes) -> bytes:
     """A record with the raw bytes of one field exchanged."""
-    packed = [msgpack.packb(value) for value in msgpack.unpackb(twin.encode(leased())[1:])]
+    packed = [msgpack.packb(value) for value in msgpack.unpackb(twin.encode(leased(result_bytes=7))[1:])]
     packed[RecordFields._fields.index(name)] = raw
-    return b"\x01\xdc\x00\x16" + b"".join(packed)
+    return b"\x01\xdc\x00\x1c" + b"".join(packed)
 
 
 def verdict(decode, value: bytes):

@@ -7,67 +7,43 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import JOB_ID, NOW, records, uint32, uint64, words
+from machines import PLAIN, held, job, outcome
+from samples import NOW, records, uint32, uint64, words
 
 from telha_queue import _codec, transitions
+from telha_queue.backoff import Policy
+from telha_queue.clock import MAX_TIME_US
+from telha_queue.command import Command, Refusal, Verb
 from telha_queue.errors import CorruptRecord, InvalidArgument, InvalidType
 from telha_queue.job import Cause, JobEvent, JobState
-from telha_queue.record import RecordFields, encode
-from telha_queue.transitions import MAX_ATTEMPTS, MAX_GENERATION, MAX_TIME_US, Command, Policy, Refusal, Verb
+from telha_queue.record import WHOLE_PROGRESS, encode
+from telha_queue.transitions import MAX_ATTEMPTS, MAX_GENERATION
 
-DEFAULTS = Policy()
 GRACE_US = 10
 TTL_US = 60_000_000
-PLAIN = (JobEvent(1, "enqueued"), JobEvent(2, "leased", "w1"))
 MERGED = (*PLAIN, JobEvent(3, "extended", None, 4, 5))
 GATES = [None, NOW, NOW + 1]
+ENDS = [None, NOW, NOW + 1, NOW + TTL_US]
+"""When a job expires: each against the gates, and against what a failed attempt or a release waits for."""
 DEADLINES = [NOW - GRACE_US - 1, NOW - GRACE_US, NOW - GRACE_US + 1, NOW + TTL_US + 1]
 DELAYS = [None, 0, 5]
 HOW = {Verb.RELEASE: list(product(DELAYS, [Cause.ERROR])), Verb.FAIL: list(product(DELAYS, Cause))}
 """Delays and causes of the verbs that look at them."""
+EXPIRING = {Verb.LEASE, Verb.RELEASE, Verb.REAP, Verb.RETRY, Verb.EXPIRE}
 BUDGETS = dict.fromkeys(Verb, (0,)) | {Verb.FAIL: (0, 2), Verb.REAP: (0, 1, 2)}
 COUNTS = [(0, 0), (3, 3), (4, 1), (MAX_ATTEMPTS, MAX_ATTEMPTS)]
-
-
-def job(state: JobState, **changes: object) -> RecordFields:
-    is_leased = state == JobState.LEASED
-    record = RecordFields(
-        job_id=JOB_ID,
-        kind="embed",
-        payload=b"payload",
-        priority=128,
-        created_at=1,
-        state=state,
-        lease_generation=7,
-        worker_id="w1" if is_leased else None,
-        lease_deadline=NOW if is_leased else None,
-        continuation=b"half way" if is_leased else None,
-        events=PLAIN,
-        payload_bytes=7,
-        dead_reason="attempts" if state == JobState.DEAD else None,
-    )
-    return record._replace(**changes)
-
-
-def outcome(
-    record: RecordFields, command: Command, now_us: int = NOW, policy: Policy = DEFAULTS
-) -> RecordFields | Refusal:
-    """Ask both machines; return what they agree on."""
-    said = transitions.step(record, command, now_us, policy)
-    done = _codec.step(_codec.encode_record(record), command, now_us, policy)
-    assert done == (said if isinstance(said, Refusal) else _codec.encode_record(said)), (record, command, policy)
-    return said
 
 
 @pytest.mark.parametrize("state", JobState)
 @pytest.mark.parametrize("verb", Verb)
 def test_every_guard_of_every_verb_in_every_state(state, verb):
     deadlines = DEADLINES if state == JobState.LEASED else [None]
+    ends = ENDS if verb in EXPIRING else [None]
     records = [
         job(state, not_before=gate, lease_deadline=deadline, attempts=attempts, crashes=crashes, max_attempts=ceiling,
-            reaped_worker_id=reaped, events=events)
-        for gate, deadline, (attempts, crashes), ceiling, reaped, events in product(
-            GATES, deadlines, COUNTS, [None, 1, 5], [None, "w1", "w2"], [PLAIN, MERGED]
+            reaped_worker_id=reaped, events=events, expires_at=end)
+        for gate, deadline, (attempts, crashes), ceiling, reaped, events, end in product(
+            GATES, deadlines, COUNTS, [None, 1, 5], [None, "w1", "w2"], [PLAIN, MERGED], ends
         )
     ]  # fmt: skip
     commands = [
@@ -88,20 +64,26 @@ def test_every_guard_of_every_verb_in_every_state(state, verb):
     st.tuples(st.integers(0, MAX_TIME_US), st.integers(0, MAX_TIME_US), st.none() | st.integers(0, MAX_TIME_US)),
     st.sampled_from(Cause),
     st.builds(Policy, uint32, st.integers(0, MAX_TIME_US), uint64, uint64, uint64, uint32, uint64),
+    st.fixed_dictionaries(
+        {
+            "not_before": st.none() | st.integers(0, MAX_TIME_US),
+            "priority": st.none() | st.integers(0, 255),
+            "durable": st.booleans(),
+            "progress": st.integers(0, WHOLE_PROGRESS),
+            "result": st.none() | st.binary(max_size=300),
+            "result_bytes": st.none() | st.integers(0, MAX_TIME_US),
+        }
+    ),
 )
-def test_any_record_under_any_command(record, verb, arguments, holds, times, cause, policy):
+def test_any_record_under_any_command(record, verb, arguments, holds, times, cause, policy, further):
     worker_id, generation, detail, continuation, retryable, accept_late = arguments
     if holds:
         worker_id, generation = record.worker_id or record.reaped_worker_id or worker_id, record.lease_generation
     now_us, ttl_us, delay_us = times
     command = Command(
-        verb, worker_id, generation, ttl_us, detail, continuation, retryable, accept_late, delay_us, cause
+        verb, worker_id, generation, ttl_us, detail, continuation, retryable, accept_late, delay_us, cause, **further
     )
     outcome(record, command, now_us, policy)
-
-
-def held(verb: Verb, **arguments: object) -> Command:
-    return Command(verb, worker_id="w1", lease_generation=7)._replace(**arguments)
 
 
 @pytest.mark.parametrize("floor", [0, 7, 8, 9, 10**15, MAX_GENERATION])
