@@ -5,7 +5,7 @@ Every row that belongs to a job is written in the batch that writes the job, so 
 
 from libcpp.string cimport string
 
-from keys cimport JOB_ID_BYTES, KEY_BYTES, key_state
+from keys cimport JOB_ID_BYTES, KEY_BYTES, key_priority, key_state
 from lookup cimport ID_ROW_BYTES, encode_id_row
 from record cimport Bytes, is_nil
 from rocksdb cimport ColumnFamilyHandle, Slice, WriteBatch
@@ -29,8 +29,13 @@ cdef inline void put_new_job(
 
 
 cdef inline void put_moved_job(Store* store, WriteBatch* batch, const Row& old, const Row& row) noexcept nogil:
-    """Add a transition: the row under its old key goes, the new one comes. Side rows do not change."""
+    """Add a transition: the row under its old key goes, the new one comes. The id row follows another priority."""
     cdef ColumnFamilyHandle* jobs = store.database.family(JOBS)
-    if key_state(old.key()) != key_state(row.key()):  # the rest of a key never changes
+    cdef char[ID_ROW_BYTES] id_row
+    cdef bint has_place = key_priority(old.key()) == key_priority(row.key())
+    if key_state(old.key()) != key_state(row.key()) or not has_place:  # the rest of a key never changes
         batch.Delete(jobs, Slice(old.key(), KEY_BYTES))
     batch.Put(jobs, Slice(row.key(), KEY_BYTES), slice_of_bytes(row.value()))
+    if not has_place:
+        encode_id_row(id_row, row.key(), row.key())
+        batch.Put(store.database.family(IDS), Slice(row.job_id(), JOB_ID_BYTES), Slice(id_row, ID_ROW_BYTES))

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from backoff cimport Policy
 from batch cimport put_moved_job
 from command cimport APPLIED, LEASE_CONFLICT, Command, Step
-from keys cimport LEASED
+from keys cimport LEASED, key_priority
 from outcome cimport CODE_INVALID_TRANSITION, CODE_LEASE_CONFLICT, Fault, Outcome, fault_refused
 from record cimport View
 from rocksdb cimport WriteBatch
@@ -53,5 +53,7 @@ cdef inline Fault transit_viewed(
     moved.row = encode_row(row.key(), after, &made.event)
     moved.due_us = after.lease_deadline if after.state == LEASED else after.not_before
     moved.is_written = True
+    if key_priority(row.key()) != after.priority:
+        moved.before = row
     put_moved_job(store, batch, row, moved.row)
     return Fault()

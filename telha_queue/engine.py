@@ -140,6 +140,18 @@ class Engine(Protocol):
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
         """Put a Dead job back to Pending with its attempts at 0; InvalidTransition for any other state."""
 
+    def cancel(self, scope: bytes, job_id: bytes, reason: str | None, now_us: int) -> JobRecord:
+        """End a Pending or Leased job: Dead, and its lease refused from then on; InvalidTransition for other states."""
+
+    def reschedule(
+        self, scope: bytes, job_id: bytes, priority: int | None, not_before: int | None, detail: str, now_us: int
+    ) -> JobRecord:
+        """Give a Pending job another priority or due time; InvalidTransition for any other state.
+
+        None keeps what there is; a `not_before` of 0 is due now; `detail` says for the trail what changes. It stands at
+        its priority by its created_at, as if it had been enqueued with that priority.
+        """
+
     def get(self, scope: bytes, job_id: bytes) -> JobRecord:
         """The job of that id in that scope."""
 

@@ -17,7 +17,8 @@ from telha_queue.engine import JobRecords, Outcomes, Token
 from telha_queue.errors import StorageError
 from telha_queue.job import JobRecord, JobSpec, Lease, ReapReport
 from telha_queue.many import Failures, enqueue_the_good, failures_of
-from telha_queue.reading import KindArgument, ReadableQueue
+from telha_queue.operating import OperableQueue
+from telha_queue.reading import KindArgument
 from telha_queue.scope import Scope
 
 MAX_LEASE_BYTES = 2**40
@@ -26,7 +27,7 @@ MAX_LEASE_BYTES = 2**40
 Leases = Iterable[JobRecord | Lease]
 
 
-class Queue(ReadableQueue):
+class Queue(OperableQueue):
     """A durable queue in one directory. Safe to use from many threads; one process owns a directory at a time.
 
     Times are microseconds since the Unix epoch, spans are seconds. Verbs that change a job return it as it is after
@@ -256,12 +257,8 @@ class Queue(ReadableQueue):
         return self._engine.fail_many(held, losses, atomic, self._now_us()) if held else []
 
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
-        """Give the job back unspent: no attempt is counted, and it is due after the delay."""
+        """Give the job back unspent, to snooze it: no attempt is counted, and it is due after the delay."""
         return self._engine.release(token(lease), check.span_us("delay_secs", delay_secs), self._now_us())
-
-    def retry(self, scope: Scope, job_id: UUID) -> JobRecord:
-        """Put a dead job back to Pending, its attempts at 0. Raises InvalidTransition for any other state."""
-        return self._engine.retry(scope_key(scope), check.uuid_bytes(job_id), self._now_us())
 
     def reap_expired(self, now_us: int | None = None) -> ReapReport:
         """Take back every lease whose deadline, `lease_grace_secs` included, has passed; one pass of the reaper.

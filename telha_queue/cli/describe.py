@@ -55,7 +55,7 @@ def _reason(dead_reason: str) -> str:
 
 
 def last_error(job: JobRecord) -> str | None:
-    """Why its latest attempt came to nothing; None when there is none, it was retried since, or the job is done."""
+    """Why its latest attempt came to nothing, or it was cancelled; None when it was retried since, or is done."""
     if job.state == JobState.COMPLETED:
         return None
     for event in reversed(job.events):
@@ -63,7 +63,7 @@ def last_error(job: JobRecord) -> str | None:
             return None
         if event.transition == "reaped":
             return f"lease of {event.detail} expired"
-        if event.transition in ("failed", "dead") and event.detail:
+        if event.transition in ("failed", "dead", "cancelled") and event.detail:
             return event.detail
     return None
 

@@ -130,6 +130,17 @@ class MemoryEngine(Locked, Diskless):
         with self._locked():
             return self._apply(self._find(scope, job_id), Command(Verb.RETRY), now_us)
 
+    def cancel(self, scope: bytes, job_id: bytes, reason: str | None, now_us: int) -> JobRecord:
+        with self._locked():
+            return self._apply(self._find(scope, job_id), Command(Verb.CANCEL, detail=reason), now_us)
+
+    def reschedule(
+        self, scope: bytes, job_id: bytes, priority: int | None, not_before: int | None, detail: str, now_us: int
+    ) -> JobRecord:
+        command = Command(Verb.RESCHEDULE, detail=detail, priority=priority, not_before=not_before)
+        with self._locked():
+            return self._apply(self._find(scope, job_id), command, now_us)
+
     def reap_expired(self, now_us: int) -> ReapReport:
         reclaimed = 0
         dead: list[DeadJob] = []

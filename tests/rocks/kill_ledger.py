@@ -22,6 +22,8 @@ LEAVES = {
     "fail": {"failed", "dead"},
     "release": {"released"},
     "retry": {"retried"},
+    "cancel": {"cancelled"},
+    "reschedule": {"rescheduled"},
 }
 BY_THE_REAPER = {"reaped", "dead"}
 """A pass of the reaper does not tell of each job."""

@@ -30,6 +30,8 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "fail": lambda: queue.fail(lease, "error"),
         "release": lambda: queue.release(lease),
         "retry": lambda: queue.retry(ACME, lease.job_id),
+        "cancel": lambda: queue.cancel(ACME, lease.job_id),
+        "reschedule": lambda: queue.reschedule(ACME, lease.job_id, priority=1),
         "get": lambda: queue.get(ACME, lease.job_id),
         "find": lambda: queue.find(lease.job_id),
         "find_leased_any": lambda: queue.find_leased_any(lease.job_id),

@@ -1,4 +1,4 @@
-"""The examples of docs/workers.md run as they stand, and print what the page says."""
+"""The examples of docs/workers.md and docs/jobs.md run as they stand, and print what the page says."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "workers.md").read_text()
-EXAMPLES = re.findall(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", PAGE, re.DOTALL)
+PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("workers.md", "jobs.md")}
+EXAMPLE = re.compile(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
+EXAMPLES = {name: EXAMPLE.findall(text) for name, text in PAGES.items()}
+ALL = [(f"{name}: {title}", *rest) for name, found in EXAMPLES.items() for title, *rest in found]
 
 
 def test_every_example_was_found():
-    assert len(EXAMPLES) == PAGE.count("```python")
+    for name, text in PAGES.items():
+        assert len(EXAMPLES[name]) == text.count("```python")
 
 
-@pytest.mark.parametrize(("title", "program", "output"), EXAMPLES, ids=[title for title, _, _ in EXAMPLES])
+@pytest.mark.parametrize(("title", "program", "output"), ALL, ids=[title for title, _, _ in ALL])
 def test_an_example_does_what_the_page_says(tmp_path, title, program, output):
     script = tmp_path / "example.py"
     script.write_text(program)
