@@ -291,7 +291,7 @@ cdef class Store(OpenStore):
         cdef List[Row] dead
         cdef size_t i
         cdef Fault fault
-        counts.reclaimed = counts.dead = counts.corrupt = 0
+        counts.reclaimed = counts.dead = counts.corrupt = counts.expired = 0
         with nogil:
             fault = reap(self._c, now_us, &counts, &dead)
         raise_for(&fault)

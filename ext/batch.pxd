@@ -3,18 +3,47 @@
 Every row that belongs to a job is written in the batch that writes the job, so that no crash can part them.
 """
 
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
 from libcpp.string cimport string
 
-from keys cimport JOB_ID_BYTES, KEY_BYTES, key_priority, key_state
+from keys cimport JOB_ID_BYTES, KEY_BYTES, key_priority, key_state, put_be64
 from lookup cimport ID_ROW_BYTES, encode_id_row
 from record cimport Bytes, is_nil
 from rocksdb cimport ColumnFamilyHandle, Slice, WriteBatch
 from row cimport Row
-from store cimport IDEMPOTENCY, IDS, JOBS, PAYLOADS, Store, slice_of, slice_of_bytes
+from store cimport EXPIRIES, IDEMPOTENCY, IDS, JOBS, PAYLOADS, Store, slice_of, slice_of_bytes
+
+cdef enum:
+    TIME_BYTES = 8
+    EXPIRY_BYTES = TIME_BYTES + 16  # and a job id
+
+
+cdef inline void encode_expiry(char* out, int64_t expires_at, const char* job_id) noexcept nogil:
+    """Write the key of a job's row in the expiries family, which has no value."""
+    put_be64(out, <uint64_t>expires_at)
+    memcpy(out + TIME_BYTES, job_id, JOB_ID_BYTES)
+
+
+cdef inline void put_expiry(Store* store, WriteBatch* batch, int64_t expires_at, const char* job_id) noexcept nogil:
+    cdef char[EXPIRY_BYTES] expiry
+    encode_expiry(expiry, expires_at, job_id)
+    batch.Put(store.database.family(EXPIRIES), Slice(expiry, EXPIRY_BYTES), Slice())
+
+
+cdef inline void drop_expiry(Store* store, WriteBatch* batch, int64_t expires_at, const char* job_id) noexcept nogil:
+    cdef char[EXPIRY_BYTES] expiry
+    encode_expiry(expiry, expires_at, job_id)
+    batch.Delete(store.database.family(EXPIRIES), Slice(expiry, EXPIRY_BYTES))
 
 
 cdef inline void put_new_job(
-    Store* store, WriteBatch* batch, const Row& row, Bytes payload_aside, const string* idempotency_name
+    Store* store,
+    WriteBatch* batch,
+    const Row& row,
+    Bytes payload_aside,
+    const string* idempotency_name,
+    int64_t expires_at,
 ) noexcept nogil:
     """Add a job with its side rows. A payload of nil stands in the record; a NULL name means no idempotency key."""
     cdef char[ID_ROW_BYTES] id_row
@@ -26,6 +55,8 @@ cdef inline void put_new_job(
         batch.Put(store.database.family(IDEMPOTENCY), slice_of(idempotency_name[0]), job_id)
     if not is_nil(payload_aside):
         batch.Put(store.database.family(PAYLOADS), job_id, slice_of_bytes(payload_aside))
+    if expires_at >= 0:
+        put_expiry(store, batch, expires_at, row.job_id())
 
 
 cdef inline void put_moved_job(Store* store, WriteBatch* batch, const Row& old, const Row& row) noexcept nogil:

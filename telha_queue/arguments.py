@@ -26,7 +26,7 @@ from telha_queue.engine import Engine, Kinds, Loss, NewJob, Token
 from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, PayloadTooLarge, shown
 from telha_queue.job import Cause, Exact, JobRecord, JobState, Lease
 from telha_queue.scope import Scope, exact_text, uuid_as_bytes
-from telha_queue.times import gate_us
+from telha_queue.times import expiry_us, gate_us
 from telha_queue.times import moment_us as moment_us
 from telha_queue.times import span_us as span_us
 from telha_queue.times import whole as whole
@@ -178,6 +178,8 @@ def new_job(
     idempotency_key: str | None,
     max_attempts: int | None,
     given_headers: Mapping[str, str] | None,
+    expires_at: int | None,
+    expires_secs: float | None,
     max_payload_bytes: int,
     now_us: int,
 ) -> NewJob:
@@ -191,6 +193,7 @@ def new_job(
         None if idempotency_key is None else name("idempotency_key", idempotency_key, MAX_IDEMPOTENCY_KEY_BYTES),
         None if max_attempts is None else whole("max_attempts", max_attempts, 1, MAX_ATTEMPTS),
         None if given_headers is None else headers(given_headers),
+        expiry_us(expires_at, expires_secs, now_us),
     )
 
 

@@ -87,7 +87,7 @@ class Engine(Protocol):
     def lease_next(
         self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecord | None:
-        """Lease the first job in order that is due and of a wanted kind; None when there is none.
+        """Lease the first job in order that is due, not expired and of a wanted kind; None when there is none.
 
         Order is (priority, created_at, job_id) within a scope; over all scopes (None) it is the same three.
         """
@@ -178,7 +178,10 @@ class Engine(Protocol):
         """The scopes that have at least one job, in key order, and their names as they are stored: maybe damaged."""
 
     def reap_expired(self, now_us: int) -> ReapReport:
-        """Take back every lease whose deadline, grace included, has passed. Reads no row that is not leased."""
+        """Take back every lease whose deadline, grace included, has passed; then bury Pending jobs that have expired.
+
+        Reads no row of a job that is neither leased nor expired.
+        """
 
     def ready_ticket(self, scope: bytes | None) -> int:
         """A number that grows whenever a job of the scope may have become ready to lease; for wait_ready."""

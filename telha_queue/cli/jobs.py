@@ -55,6 +55,7 @@ _LIST_HEADER = ("ID", "STATE", "PRI", "FAILS", "AGE", "KIND")
     type=arguments.whole("--max-attempts", 1, MAX_ATTEMPTS),
     help="The job's own limit of attempts.",
 )
+@click.option("--expires-secs", type=float, metavar="SECS", help="Not leased any more so many seconds from now.")
 @click.option("--create", is_flag=True, help="Create the queue if there is none at the path.")
 def enqueue(
     path: str | None,
@@ -68,6 +69,7 @@ def enqueue(
     not_before: int | None,
     idempotency_key: str | None,
     max_attempts: int | None,
+    expires_secs: float | None,
     create: bool,
 ) -> None:
     """Enqueue a job of KIND and print its id."""
@@ -88,6 +90,7 @@ def enqueue(
             delay_secs=delay,
             idempotency_key=idempotency_key,
             max_attempts=max_attempts,
+            expires_secs=expires_secs,
         )
         told = _line(job, scopes.Known.of(queue)) if as_json else str(job.job_id)
     if job.created_at < asked_us:
@@ -301,7 +304,7 @@ def _change_each(
 @click.command()
 @queue_options
 def reap(path: str | None, as_json: bool) -> None:
-    """Take back every lease that has expired, once, in all scopes.
+    """Take back every lease that has expired, and bury the jobs that have, once, in all scopes.
 
     The store keeps no settings: this goes by the TELHA_JOBS_* variables of its own environment, and by defaults. For
     it to judge as your workers do, give it theirs: TELHA_JOBS_LEASE_GRACE_SECS, TELHA_JOBS_MAX_ATTEMPTS and
@@ -316,7 +319,8 @@ def reap(path: str | None, as_json: bool) -> None:
         ]
         click.echo(json.dumps(report._asdict() | {"dead_jobs": dead}))
         return
-    click.echo(f"{report.reclaimed} reclaimed, {report.dead} dead")
+    expired = f", {report.expired} expired" if report.expired else ""
+    click.echo(f"{report.reclaimed} reclaimed, {report.dead} dead{expired}")
     rows = [
         render.Row((str(job.job_id), job.kind), describe.death_of(job, known[job.scope])) for job in report.dead_jobs
     ]

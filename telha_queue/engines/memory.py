@@ -25,7 +25,7 @@ from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
 from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
-from telha_queue.transitions import step
+from telha_queue.transitions import is_expired, step
 
 ASIDE_BYTES = 4096
 """A payload longer than this is kept beside its record, as on disk."""
@@ -155,7 +155,10 @@ class MemoryEngine(Locked, Diskless):
                     dead.append(_dead_job(self.scope_of(key[:SCOPE_BYTES]), held, moved))
                 else:
                     reclaimed += 1
-        return ReapReport(reclaimed, len(dead), tuple(dead))
+            expired = [key for key in self._rows.keys(None, JobState.PENDING) if is_expired(self._rows[key], now_us)]
+            for key in expired:
+                self._apply(key, Command(Verb.EXPIRE), now_us)
+        return ReapReport(reclaimed, len(dead), tuple(dead), expired=len(expired))
 
     # Verbs that read.
 
@@ -197,7 +200,8 @@ class MemoryEngine(Locked, Diskless):
         """
         with self._locked():
             rows = (self._rows[key] for key in self._rows.pending(scope))
-            return min((row.not_before for row in rows if row.not_before and _wanted(row.kind, kinds)), default=None)
+            wanted = (row for row in rows if _wanted(row.kind, kinds) and not is_expired(row, now_us))
+            return min((row.not_before for row in wanted if row.not_before), default=None)
 
     def close(self) -> None:
         """Wake waiters and forget every job."""
@@ -243,6 +247,7 @@ class MemoryEngine(Locked, Diskless):
             events=(JobEvent(now_us, "enqueued"),),
             payload_bytes=len(job.payload),
             headers=job.headers,
+            expires_at=job.expires_at,
         )
         self._last_created_us = created_at
         if aside:

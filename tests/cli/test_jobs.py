@@ -123,7 +123,7 @@ def test_reap_takes_expired_leases_back_and_tells_which_jobs_died(
         assert queue.find(again).state == JobState.PENDING
         assert queue.find(last).state == JobState.DEAD
     assert json.loads(telha("jobs", "reap", "--json").stdout) == {
-        "reclaimed": 0, "dead": 0, "dead_jobs": [], "corrupt": 0,
+        "reclaimed": 0, "dead": 0, "dead_jobs": [], "corrupt": 0, "expired": 0,
     }  # fmt: skip
 
 
@@ -227,3 +227,17 @@ def test_reschedule_moves_pending_jobs_in_line(telha: Telha, opened: Callable[..
     with opened() as queue:
         assert queue.lease_next(ACME, worker_id="w1").job_id == gated
         assert queue.find(first).not_before == microseconds(datetime(2030, 1, 1, tzinfo=UTC))
+
+
+def test_a_job_that_expires_says_so_until_it_is_buried(telha: Telha, opened: Callable[..., Queue]) -> None:
+    job_id = telha("jobs", "enqueue", "x", "--create", "--expires-secs", 1800).stdout.strip()
+    shown = telha("jobs", "show", job_id).stdout
+    assert "state     pending, expires in " in shown
+    assert "\nexpires   20" in shown
+    assert "expires in " in telha("jobs", "list").stdout
+    assert json.loads(telha("jobs", "list", "--json").stdout)["expires_at"] > time.time() * 1e6
+    with opened() as queue:
+        queue.reap_expired(round(time.time() * 1e6) + 1_800_000_000)
+        queue.enqueue(ACME, "y", expires_secs=0.000001)
+    assert telha("jobs", "reap").stdout == "0 reclaimed, 0 dead, 1 expired\n"
+    assert "state     dead, expired\n" in telha("jobs", "show", job_id).stdout

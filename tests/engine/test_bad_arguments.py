@@ -110,21 +110,6 @@ CALLS = {
     "job id to get": (BAD_IDS, lambda q, _, bad: q.get(ACME, bad)),
     "job id to find": (BAD_IDS, lambda q, _, bad: q.find(bad)),
     "job id to retry": (BAD_IDS, lambda q, _, bad: q.retry(ACME, bad)),
-    "job id to cancel": (BAD_IDS, lambda q, _, bad: q.cancel(ACME, bad)),
-    "reason": (
-        {"None": None, "bytes": b"x", "exception": ValueError("x")},
-        lambda q, j, bad: q.cancel(ACME, j.job_id, bad),
-    ),
-    "job id to reschedule": (BAD_IDS, lambda q, _, bad: q.reschedule(ACME, bad, priority=1)),
-    "new priority": (
-        {name: bad for name, bad in BAD_WHOLES.items() if bad is not None} | {"256": 256},
-        lambda q, _, bad: q.reschedule(ACME, q.list(state=JobState.PENDING)[0].job_id, priority=bad),
-    ),
-    "new delay": (BAD_SPANS, lambda q, j, bad: q.reschedule(ACME, j.job_id, delay_secs=bad)),
-    "new gate": (
-        {"negative": -1, "far": 2**63, "bool": True, "float": 1e15, "seconds": 1_750_000_000},
-        lambda q, j, bad: q.reschedule(ACME, j.job_id, not_before=bad),
-    ),
     "state": ({"int": 0, "str": "pending", "bool": False}, lambda q, _, bad: q.list(state=bad)),
     "limit": (BAD_WHOLES | {"zero": 0, "1001": 1001}, lambda q, _, bad: q.list(limit=bad)),
     "after": ({"key": bytes(58), "id": UUID(int=1)}, lambda q, _, bad: q.list(after=bad)),
@@ -138,8 +123,6 @@ CALLS = {
     ),
     "scope to get": (BAD_SCOPES, lambda q, _, bad: q.get(bad, UUID(int=1))),
     "scope to retry": (BAD_SCOPES, lambda q, _, bad: q.retry(bad, UUID(int=1))),
-    "scope to cancel": (BAD_SCOPES, lambda q, lease, bad: q.cancel(bad, lease.job_id)),
-    "scope to reschedule": (BAD_SCOPES, lambda q, lease, bad: q.reschedule(bad, lease.job_id, priority=1)),
     "scope to count": ({"str": "acme"}, lambda q, _, bad: q.counts(bad)),
     "scope to list": ({"str": "acme"}, lambda q, _, bad: q.list(bad)),
 }

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from telha_queue.errors import InvalidArgument, InvalidTransition, JobNotFound, LeaseConflict
-from telha_queue.job import JobSpec, JobState
+from telha_queue.job import JobSpec, JobState, ReapReport
 from telha_queue.scope import Scope
 
 ACME = Scope.named("acme")
@@ -81,7 +81,7 @@ def test_the_reaper_passes_a_cancelled_lease_by(queue, clock):
     lease = queue.lease_next(ACME, worker_id="w", lease_ttl_secs=1)
     dead = queue.cancel(ACME, lease.job_id)
     clock.advance(secs=3600)
-    assert queue.reap_expired() == (0, 0, (), 0)
+    assert queue.reap_expired() == ReapReport(0, 0)
     assert queue.get(ACME, lease.job_id) == dead
 
 

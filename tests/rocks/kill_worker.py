@@ -65,6 +65,7 @@ class Caller:
                 priority=self.random.choice((0, 128, 255)),
                 delay_secs=0.001 if self.count % 7 == 0 else None,
                 idempotency_key=kind if self.count % 2 else None,
+                expires_secs=0.05 if self.count % 11 == 0 else 3600 if self.count % 5 == 0 else None,
             )
             while self.count % 16 == 0 and self.open_jobs() > MAX_OPEN_JOBS:
                 self.work_once()

@@ -119,6 +119,8 @@ def check_invariants(ldb) -> None:
     keyed = {key[:32] + record[11].encode(): job_id for job_id, (key, record) in jobs.items() if record[11] is not None}
     assert rows["idempotency"] == keyed
     assert {job_id for job_id, (_, record) in jobs.items() if record[2] is None} == rows["payloads"].keys()
+    expiring = {at_and_id(record, job_id): record[5] for job_id, (_, record) in jobs.items() if len(record) > 22}
+    assert {row for row, state in expiring.items() if state < 2 and row} <= rows["expiries"].keys() <= expiring.keys()
     for job_id, (key, record) in jobs.items():
         assert (record[5], record[3], record[4], record[0]) == (
             key[32],
@@ -128,3 +130,8 @@ def check_invariants(ldb) -> None:
         )
         assert UUID(bytes=job_id).version == 7
         assert record[15] == len(record[2] if record[2] is not None else rows["payloads"][job_id])
+
+
+def at_and_id(record, job_id):
+    """The key of a job's row in the expiries family; None for one that does not expire."""
+    return None if record[22] is None else record[22].to_bytes(8, "big") + job_id
