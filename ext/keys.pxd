@@ -39,7 +39,7 @@ cdef inline void encode_key(
 
 
 cdef inline void patch_state(char* key, uint8_t state) noexcept nogil:
-    """Rewrite the state byte of an existing key: a transition changes nothing else, so it needs no scope."""
+    """Rewrite the state byte of an existing key. Most transitions change nothing else, so it needs no scope."""
     key[STATE_AT] = <char>state
 
 

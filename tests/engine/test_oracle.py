@@ -50,6 +50,7 @@ specs = st.builds(
     idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
     max_attempts=st.sampled_from((None, None, 1, 2)),
     headers=st.sampled_from((None, None, {"traceparent": "00-1"})),
+    expires_at=st.none(),
     expires_secs=st.sampled_from((None, None, None, 1, 6, 30)),
 )
 failings = st.fixed_dictionaries(

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from telha_queue.errors import LeaseConflict
-from telha_queue.job import JobSpec, JobState
+from telha_queue.job import JobSpec, JobState, ReapReport
 from telha_queue.scope import Scope
 
 ACME = Scope.named("acme")
@@ -25,10 +25,10 @@ def test_an_expired_lease_is_taken_back_at_its_deadline_and_not_before(queue, cl
     queue.checkpoint(leased, b"half", lease_ttl_secs=60)
     before = rows(queue)
     clock.set_us(leased.lease_deadline - 1)
-    assert queue.reap_expired() == (0, 0, (), 0)
+    assert queue.reap_expired() == ReapReport(0, 0)
     assert rows(queue) == before
     clock.advance_us(1)
-    assert queue.reap_expired() == (1, 0, (), 0)
+    assert queue.reap_expired() == ReapReport(1, 0)
     job = queue.get(ACME, leased.job_id)
     assert (job.state, job.attempts, job.crashes) == (JobState.PENDING, 1, 1)
     assert (job.worker_id, job.lease_deadline, job.continuation) == (None, None, None)
@@ -53,7 +53,7 @@ def test_a_second_pass_finds_nothing(queue, clock, leased, rows):
     clock.set_us(leased.lease_deadline)
     queue.reap_expired()
     before = rows(queue)
-    assert queue.reap_expired() == (0, 0, (), 0)
+    assert queue.reap_expired() == ReapReport(0, 0)
     assert rows(queue) == before
 
 
@@ -92,7 +92,7 @@ def test_only_leased_jobs_are_touched(queue, clock, rows):
     queue.fail(queue.lease_next(ACME, "dead", worker_id="w"), "error", retryable=False)
     before = rows(queue)
     clock.advance(secs=10**6)
-    assert queue.reap_expired() == (0, 0, (), 0)
+    assert queue.reap_expired() == ReapReport(0, 0)
     assert rows(queue) == before
 
 

@@ -138,9 +138,9 @@ def test_an_empty_queue_holds_only_its_format_and_a_clock_of_zero(path, ldb):
     }  # fmt: skip
 
 
-def test_a_transition_rewrites_the_state_byte_and_no_other(path, ldb, clock):
+def test_a_transition_rewrites_the_state_byte_and_only_reschedule_the_priority(path, ldb, clock):
     keys = []
-    for step in ("enqueue", "lease", "fail", "lease", "reap", "lease", "complete"):
+    for step in ("enqueue", "lease", "fail", "lease", "reap", "reschedule", "lease", "complete"):
         with Queue.open(path, QueueConfig(durability="os"), clock) as queue:
             if step == "enqueue":
                 queue.enqueue(Scope.SYSTEM, "x")
@@ -149,11 +149,15 @@ def test_a_transition_rewrites_the_state_byte_and_no_other(path, ldb, clock):
             if step in ("fail", "complete"):
                 lease = queue.list(state=JobState.LEASED)[0]
                 queue.fail(lease, "e") if step == "fail" else queue.complete(lease)
+            if step == "reschedule":
+                queue.reschedule(Scope.SYSTEM, queue.list()[0].job_id, priority=7)
             clock.advance(secs=3600)
             if step == "reap":
                 assert queue.reap_expired().reclaimed == 1
                 clock.advance(secs=3600)
         [key] = ldb.rows("jobs")
         keys.append(key)
-    assert [key[32] for key in keys] == [0, 1, 0, 1, 0, 1, 2]
-    assert len({key[:32] + key[33:] for key in keys}) == 1
+        assert ldb.rows("ids") == {key[42:]: key[:32] + key[33:42]}
+    assert [key[32] for key in keys] == [0, 1, 0, 1, 0, 0, 1, 2]
+    assert [key[33] for key in keys] == [128] * 5 + [7] * 3
+    assert len({key[:32] + key[34:] for key in keys}) == 1
