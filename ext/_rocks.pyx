@@ -12,6 +12,7 @@ from asks cimport call_counts, call_due, call_list, call_wait
 from browse cimport STATES
 from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
+from commits cimport call_data_get, call_data_scan, call_transact
 from command cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
 from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
@@ -214,6 +215,15 @@ cdef class Store(OpenStore):
             return record_of(out.at(0).row, self)
         job_id = PyBytes_FromStringAndSize(move.job_id, JOB_ID_BYTES)
         raise error_of(&out.at(0).fault, job_id, move.command.lease_generation)
+
+    def transact(self, changes not None, groups not None, puts not None, int64_t now_us):
+        return call_transact(self._c, changes, groups, puts, now_us, self)
+
+    def data_get(self, bytes key not None):
+        return call_data_get(self._c, key)
+
+    def data_scan(self, bytes prefix not None, bytes after not None, size_t limit, size_t max_bytes):
+        return call_data_scan(self._c, prefix, after, limit, max_bytes)
 
     def get(self, bytes scope not None, bytes job_id not None):
         return self._find(scope, job_id)

@@ -61,17 +61,14 @@ cdef inline Fault enqueue(
         return fault
     store.see(now_us)
     out.reserve(n)
-    for i in range(n):
-        if not is_nil(jobs[i].idempotency_key):
-            set_text(names.add(), scope, SCOPE_BYTES)
-            append_text(names.at(names.size() - 1), jobs[i].idempotency_key.data, jobs[i].idempotency_key.size)
+    name_keys(scope, jobs, n, &names)
     if names.size() > 0:
         for i in range(names.size()):
             claimed.add()[0] = id_of_text(names.at(i)[0])
         lock = Lock(store.mutex)
         distinct = store.claims.wait_and_take(lock, claimed.items())
         lock.unlock()
-    fault = _gather(store, scope, jobs, n, atomic, now_us, &names, distinct < names.size(), batch, out)
+    fault = gather_new(store, scope, jobs, n, atomic, now_us, &names, distinct < names.size(), batch, out)
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(batch)
     lock = Lock(store.mutex)
@@ -84,7 +81,16 @@ cdef inline Fault enqueue(
     return fault
 
 
-cdef inline Fault _gather(
+cdef inline void name_keys(const char* scope, const NewJob* jobs, size_t n, List[string]* names) noexcept nogil:
+    """Add the keys of the rows that stand for the jobs' idempotency keys, in order."""
+    cdef size_t i
+    for i in range(n):
+        if not is_nil(jobs[i].idempotency_key):
+            set_text(names.add(), scope, SCOPE_BYTES)
+            append_text(names.at(names.size() - 1), jobs[i].idempotency_key.data, jobs[i].idempotency_key.size)
+
+
+cdef inline Fault gather_new(
     Store* store,
     const char* scope,
     const NewJob* jobs,
@@ -96,7 +102,7 @@ cdef inline Fault _gather(
     WriteBatch* batch,
     List[Outcome]* out,
 ) noexcept nogil:
-    """Fill the batch with the jobs that are new, and the outcomes with all of them."""
+    """Fill the batch with the jobs that are new, and the outcomes with all of them. The names are claimed."""
     cdef size_t i
     cdef size_t keyed = 0
     cdef string* name

@@ -6,7 +6,19 @@ from typing_extensions import disjoint_base
 
 from telha_queue._keeper import Renewer
 from telha_queue.config import QueueConfig
-from telha_queue.engine import JobRecords, Kinds, Loss, NewJob, Outcomes, ScopeNames, Token
+from telha_queue.engine import (
+    Change,
+    Committed,
+    Group,
+    JobRecords,
+    Kinds,
+    Loss,
+    NewJob,
+    Outcomes,
+    Put,
+    ScopeNames,
+    Token,
+)
 from telha_queue.job import JobRecord, JobState, ReapReport, Recovered
 from telha_queue.upkeep import FsckReport
 
@@ -57,6 +69,11 @@ class Store(OpenStore):
     def fail_many(self, tokens: Sequence[Token], losses: list[Loss], atomic: bool, now_us: int) -> Outcomes: ...
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord: ...
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord: ...
+    def transact(
+        self, changes: Sequence[Change], groups: Sequence[Group], puts: Sequence[Put], now_us: int
+    ) -> Committed: ...
+    def data_get(self, key: bytes) -> bytes | None: ...
+    def data_scan(self, prefix: bytes, after: bytes, limit: int, max_bytes: int) -> _Rows: ...
     def get(self, scope: bytes, job_id: bytes) -> JobRecord: ...
     def find(self, job_id: bytes) -> JobRecord: ...
     def load_payload(self, job_id: bytes) -> bytes: ...

@@ -27,15 +27,32 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from telha_queue._keeper import Renewer
+    from telha_queue.command import Command
     from telha_queue.upkeep import FsckReport, SnapshotReport
 else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
 
-__all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "Loss", "NewJob", "Outcomes", "ScopeNames", "Token"]
+__all__ = [
+    "Capabilities",
+    "Change",
+    "Committed",
+    "Engine",
+    "Group",
+    "JobRecords",
+    "Kinds",
+    "Loss",
+    "NewJob",
+    "Outcomes",
+    "Put",
+    "ScopeNames",
+    "Token",
+]
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
 Outcomes = list[JobRecord | JobError]
 """What verbs on many jobs return."""
+Committed = tuple[JobRecords, list[JobRecords]]
+"""What a transaction returns: the changed jobs, and those of each group."""
 ScopeNames = list[tuple[bytes, str | None]]
 
 Kinds = tuple[tuple[str, bool], ...] | None
@@ -61,6 +78,28 @@ class Loss(NamedTuple):
     delay_us: int | None
     """In place of the backoff."""
     cause: Cause
+
+
+class Change(NamedTuple):
+    """A verb on a job that there is, as part of a transaction."""
+
+    scope: bytes | None
+    job_id: bytes
+    command: Command
+
+
+class Group(NamedTuple):
+    """New jobs of one scope, as part of a transaction."""
+
+    scope: bytes
+    jobs: list[NewJob]
+
+
+class Put(NamedTuple):
+    """A row of the program's own, as part of a transaction; a value of None deletes it."""
+
+    key: bytes
+    value: bytes | None
 
 
 class Engine(Protocol):
@@ -139,6 +178,24 @@ class Engine(Protocol):
 
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
         """Put a Dead job back to Pending with its attempts at 0; InvalidTransition for any other state."""
+
+    def transact(
+        self, changes: Sequence[Change], groups: Sequence[Group], puts: Sequence[Put], now_us: int
+    ) -> Committed:
+        """Do all of it in one write: the changed jobs, then the jobs of each group, as they are afterwards.
+
+        Changes of one job are judged one after the other. The first that is refused is raised, and nothing is done.
+        A new job whose idempotency key is taken yields the job that has it.
+        """
+
+    def data_get(self, key: bytes) -> bytes | None:
+        """The value of a row of the program's own, or None."""
+
+    def data_scan(self, prefix: bytes, after: bytes, limit: int, max_bytes: int) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` of these rows, in key order: those that begin with a prefix and stand behind a key.
+
+        Stops before they come to more than `max_bytes`, but not before it has one.
+        """
 
     def get(self, scope: bytes, job_id: bytes) -> JobRecord:
         """The job of that id in that scope."""

@@ -12,12 +12,13 @@ from uuid import UUID
 from telha_queue import arguments as check
 from telha_queue._seam import new_job, new_jobs, scope_key, token, tokens, worker
 from telha_queue.blocking import Wanted, lease_within
+from telha_queue.chaining import ChainingQueue
 from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
 from telha_queue.errors import StorageError
 from telha_queue.job import JobRecord, JobSpec, Lease, ReapReport
 from telha_queue.many import Failures, enqueue_the_good, failures_of
-from telha_queue.reading import KindArgument, ReadableQueue
+from telha_queue.reading import KindArgument
 from telha_queue.scope import Scope
 
 MAX_LEASE_BYTES = 2**40
@@ -26,7 +27,7 @@ MAX_LEASE_BYTES = 2**40
 Leases = Iterable[JobRecord | Lease]
 
 
-class Queue(ReadableQueue):
+class Queue(ChainingQueue):
     """A durable queue in one directory. Safe to use from many threads; one process owns a directory at a time.
 
     Times are microseconds since the Unix epoch, spans are seconds. Verbs that change a job return it as it is after
@@ -203,12 +204,22 @@ class Queue(ReadableQueue):
         """Add a line, at most 4 KiB, to the job's trail."""
         return self._engine.stats(token(lease), check.detail(detail), self._now_us())
 
-    def complete(self, lease: JobRecord | Lease, *, late: str = "refuse", durability: str | None = None) -> JobRecord:
+    def complete(
+        self,
+        lease: JobRecord | Lease,
+        *,
+        late: str = "refuse",
+        then: Iterable[JobSpec] = (),
+        durability: str | None = None,
+    ) -> JobRecord:
         """Finish the job. Raises LeaseConflict when the lease is lost.
 
         `late="accept_if_unclaimed"` also accepts it after the reaper ended the lease, while nobody has leased the
-        job since.
+        job since. The jobs of `then`, up to 999, are stored in its scope by the same write: they are there if and only
+        if this one is completed.
         """
+        if then != ():
+            return self._chain(lease, late, then, durability)[0]
         to_disk = durability is not None and check.stronger(durability)
         record = self._engine.complete(token(lease), late != "refuse" and check.late(late), self._now_us())
         if to_disk:

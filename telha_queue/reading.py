@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
+    from telha_queue.data import Data
     from telha_queue.upkeep import FsckReport, SnapshotReport
 
 MAX_LIST = 1000
@@ -62,6 +63,12 @@ class ReadableQueue(OpenQueue):
             check.whole("limit", limit, 1, MAX_LIST),
             check.page_key(after),
         )
+
+    def data(self, family: str) -> Data:
+        """A family of the program's own rows, to be read; `transaction` writes them. See `Data`."""
+        from telha_queue.data import Data  # few programs need it
+
+        return Data(family, self._engine)
 
     def counts(self, scope: Scope | None = None) -> dict[JobState, int]:
         """Exact number of jobs in each state, in one scope or in all, at one moment. Reads every key: not for loops."""

@@ -7,7 +7,8 @@ knows no clock and nothing of disks; all is gone with the process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from secrets import randbits
 from uuid import UUID
@@ -17,21 +18,35 @@ from telha_queue.backoff import policy_for
 from telha_queue.clock import MAX_TIME_US
 from telha_queue.command import Command, Refusal, Verb
 from telha_queue.config import QueueConfig
-from telha_queue.engine import Capabilities, JobRecords, Kinds, Loss, NewJob, Outcomes, ScopeNames, Token
+from telha_queue.engine import (
+    Capabilities,
+    Change,
+    Committed,
+    Group,
+    JobRecords,
+    Kinds,
+    Loss,
+    NewJob,
+    Outcomes,
+    Put,
+    ScopeNames,
+    Token,
+)
 from telha_queue.engines.diskless import Diskless
-from telha_queue.engines.locked import Locked
+from telha_queue.engines.own_rows import OwnRows
 from telha_queue.engines.sorted_rows import SortedRows
-from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict
+from telha_queue.errors import InvalidTransition, JobError, JobNotFound, LeaseConflict
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
 from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
 from telha_queue.transitions import step
 
+Undone = list[RecordFields]  # the verb `list` hides the class inside the engine
 ASIDE_BYTES = 4096
 """A payload longer than this is kept beside its record, as on disk."""
 
 
-class MemoryEngine(Locked, Diskless):
+class MemoryEngine(OwnRows, Diskless):
     """Stores jobs in this process's memory; `engine.Engine` says what each verb means.
 
     `id_bits(62)` gives the random bits of a job id; a test that wants to know ids beforehand brings its own.
@@ -126,6 +141,19 @@ class MemoryEngine(Locked, Diskless):
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.RELEASE, delay_us=delay_us), now_us)
 
+    def transact(
+        self, changes: Sequence[Change], groups: Sequence[Group], puts: Sequence[Put], now_us: int
+    ) -> Committed:
+        moved: JobRecords = []
+        with self._locked(), self._all_or_nothing() as before:
+            for scope, job_id, command in changes:
+                key = self._find(scope, job_id)
+                before.append(self._rows[key])
+                moved.append(self._apply(key, command, now_us))
+            stored = [[self._enqueue(scope, job, now_us) for job in jobs] for scope, jobs in groups]
+            self._put(puts)
+        return moved, stored
+
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
         with self._locked():
             return self._apply(self._find(scope, job_id), Command(Verb.RETRY), now_us)
@@ -194,6 +222,7 @@ class MemoryEngine(Locked, Diskless):
             self._rows.clear()
             self._payloads.clear()
             self._results.clear()
+            self._data.clear()
             self._names.clear()
             self._by_idempotency.clear()
 
@@ -248,8 +277,7 @@ class MemoryEngine(Locked, Diskless):
     def _fenced_many(self, tokens: Sequence[Token], commands: Sequence[Command], atomic: bool, now_us: int) -> Outcomes:
         """Each token judged after those before it; `atomic` takes those back when one is refused."""
         outcomes: Outcomes = []
-        before: list[RecordFields] = []
-        with self._locked():
+        with self._locked(), self._all_or_nothing() as before:
             for token, command in zip(tokens, commands, strict=True):
                 try:
                     held = self._rows[self._find(token.scope, token.job_id)]
@@ -257,11 +285,20 @@ class MemoryEngine(Locked, Diskless):
                     before.append(held)
                 except (JobNotFound, LeaseConflict) as refusal:
                     if atomic:
-                        for fields in reversed(before):
-                            self._rows.move(self._find(None, fields.job_id), fields)
                         raise
                     outcomes.append(refusal)
         return outcomes
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[Undone]:
+        """Takes jobs as they were before they were moved; they are so again when the block raises."""
+        before: Undone = []
+        try:
+            yield before
+        except JobError:
+            for fields in reversed(before):
+                self._rows.move(self._find(None, fields.job_id), fields)
+            raise
 
     def _apply(self, key: bytes, command: Command, now_us: int) -> JobRecord:
         """Move one job, or raise the refusal."""

@@ -22,6 +22,7 @@ LEAVES = {
     "fail": {"failed", "dead"},
     "release": {"released"},
     "retry": {"retried"},
+    "transaction": {"completed", "enqueued"},
 }
 BY_THE_REAPER = {"reaped", "dead"}
 """A pass of the reaper does not tell of each job."""
@@ -70,6 +71,7 @@ class Ledger:
             self._check_side_rows(queue, job)
         self._check_invented(extra)
         self._check_batches(stored)
+        self._check_transactions(queue, stored)
         counted = Counter(job.state for job in stored.values())
         assert {state: counted[state] for state in JobState} == queue.counts()
         self._check_order(queue)
@@ -102,6 +104,17 @@ class Ledger:
         for verb, kind, _ in self.under_way.values():
             if verb == "enqueue_many":
                 assert kinds[kind] in (0, 5), "half a batch"
+
+    def _check_transactions(self, queue: Queue, stored: dict[bytes, JobRecord]) -> None:
+        """A result, the end of its job and the job's successor: all three, or none of them."""
+        results, after = set(), None
+        while page := queue.data("results").scan(after=after, limit=1000):
+            after = page[-1][0]
+            for job_id, kind in page:
+                assert (stored[job_id].state, stored[job_id].kind.encode()) == (JobState.COMPLETED, kind)
+                results.add(job_id.hex())
+        successors = [job.kind.removeprefix("then:") for job in stored.values() if job.kind.startswith("then:")]
+        assert sorted(successors) == sorted(results)
 
     def _check_side_rows(self, queue: Queue, job: JobRecord) -> None:
         assert queue.find(job.job_id) == job == queue.get(job.scope, job.job_id)

@@ -12,6 +12,11 @@ from telha_queue.scope import Scope
 ACME = Scope.named("acme")
 
 
+def commit(queue: Queue) -> None:
+    with queue.transaction() as tx:
+        tx.put("f", b"k", b"v")
+
+
 def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
     """By name. The lease is of a job whose payload stands in a row of its own."""
     return {
@@ -30,6 +35,11 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "fail": lambda: queue.fail(lease, "error"),
         "release": lambda: queue.release(lease),
         "retry": lambda: queue.retry(ACME, lease.job_id),
+        "complete then": lambda: queue.complete(lease, then=[JobSpec("x")]),
+        "enqueue_chained": lambda: queue.enqueue_chained(lease, [JobSpec("x")]),
+        "transaction": lambda: commit(queue),
+        "data get": lambda: queue.data("f").get(b"k"),
+        "data scan": lambda: queue.data("f").scan(),
         "get": lambda: queue.get(ACME, lease.job_id),
         "find": lambda: queue.find(lease.job_id),
         "find_leased_any": lambda: queue.find_leased_any(lease.job_id),

@@ -1,4 +1,4 @@
-"""The examples of docs/workers.md run as they stand, and print what the page says."""
+"""The examples of these pages run as they stand, and print what the page says."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "workers.md").read_text()
-EXAMPLES = re.findall(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", PAGE, re.DOTALL)
+PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("workers", "transactions")}
+EXAMPLE = re.compile(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
+EXAMPLES = [
+    pytest.param(*found[1:], id=f"{name}: {found[0]}")
+    for name, page in PAGES.items()
+    for found in EXAMPLE.findall(page)
+]
 
 
 def test_every_example_was_found():
-    assert len(EXAMPLES) == PAGE.count("```python")
+    assert len(EXAMPLES) == sum(page.count("```python") for page in PAGES.values())
 
 
-@pytest.mark.parametrize(("title", "program", "output"), EXAMPLES, ids=[title for title, _, _ in EXAMPLES])
-def test_an_example_does_what_the_page_says(tmp_path, title, program, output):
+@pytest.mark.parametrize(("program", "output"), EXAMPLES)
+def test_an_example_does_what_the_page_says(tmp_path, program, output):
     script = tmp_path / "example.py"
     script.write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
