@@ -55,6 +55,8 @@ cdef inline Fault transact(
     cdef Lock lock
     cdef size_t i
     cdef uint64_t moves = store.moves.load()
+    cdef bint keys_repeat = False
+    cdef bint jobs_repeat
     cdef bint is_good = False
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
@@ -66,21 +68,21 @@ cdef inline Fault transact(
         keys.add()[0] = id_of_text(names.at(i)[0])
     if keys.size() > 0:
         lock = Lock(store.mutex)
-        store.claims.wait_and_take(lock, keys.items())
+        keys_repeat = store.claims.wait_and_take(lock, keys.items()) < keys.size()
         lock.unlock()
     for i in range(work.moves_count):
         ids.add()[0] = JobId(work.moves[i].job_id)
     fault = _add_keyed(store, &names, &ids)
     moved.resize(work.moves_count)
     lock = Lock(store.mutex)
-    store.claims.wait_and_take(lock, ids.items())
+    jobs_repeat = store.claims.wait_and_take(lock, ids.items()) < ids.size()
     for i in range(work.moves_count):
         moved.at(i).row = find_leased(store, &work.moves[i])
     lock.unlock()
     if fault.ok():
-        is_good = gather_moves(store, work.moves, work.moves_count, True, now_us, batch, moved)
+        is_good = gather_moves(store, work.moves, work.moves_count, jobs_repeat, now_us, batch, moved)
     if is_good:
-        fault = _gather_groups(store, work, now_us, batch, stored)
+        fault = _gather_groups(store, work, keys_repeat, now_us, batch, stored)
         _put(store, work, batch)
     if fault.ok() and is_good and batch.Count() > 0:
         fault = store.commit(batch)
@@ -112,7 +114,7 @@ cdef inline Fault _add_keyed(Store* store, List[string]* names, List[JobId]* ids
 
 
 cdef inline Fault _gather_groups(
-    Store* store, const Work* work, int64_t now_us, WriteBatch* batch, List[List[Outcome]]* stored
+    Store* store, const Work* work, bint has_repeats, int64_t now_us, WriteBatch* batch, List[List[Outcome]]* stored
 ) noexcept nogil:
     cdef List[string] names
     cdef const Group* group
@@ -124,7 +126,16 @@ cdef inline Fault _gather_groups(
         names.clear()
         name_keys(group.scope, work.jobs + group.first, group.count, &names)
         fault = gather_new(
-            store, group.scope, work.jobs + group.first, group.count, True, now_us, &names, True, batch, stored.at(i)
+            store,
+            group.scope,
+            work.jobs + group.first,
+            group.count,
+            True,
+            now_us,
+            &names,
+            has_repeats,
+            batch,
+            stored.at(i),
         )
         if not fault.ok():
             break
