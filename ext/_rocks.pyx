@@ -13,7 +13,7 @@ from browse cimport STATES
 from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
 from commits cimport call_data_get, call_data_scan, call_transact
-from command cimport CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RETRY, STATS, Command
+from command cimport CANCEL, CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RESCHEDULE, RETRY, STATS, Command
 from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss, read_new_job, read_token, text_bytes
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, forked, raise_for, shown
@@ -201,11 +201,30 @@ cdef class Store(OpenStore):
         return self._move_one(&move, now_us)
 
     def retry(self, bytes scope not None, bytes job_id not None, int64_t now_us):
+        cdef Command command = command_of(RETRY)
+        return self._named(scope, job_id, &command, now_us)
+
+    def cancel(self, bytes scope not None, bytes job_id not None, str reason, int64_t now_us):
+        cdef Command command = command_of(CANCEL)
+        if reason is not None:
+            command.detail = text_bytes(reason)
+        return self._named(scope, job_id, &command, now_us)
+
+    def reschedule(
+        self, bytes scope not None, bytes job_id not None, priority, not_before, str detail not None, int64_t now_us
+    ):
+        cdef Command command = command_of(RESCHEDULE)
+        command.priority = -1 if priority is None else priority
+        command.not_before = -1 if not_before is None else not_before
+        command.detail = text_bytes(detail)
+        return self._named(scope, job_id, &command, now_us)
+
+    cdef object _named(self, bytes scope, bytes job_id, const Command* command, int64_t now_us):
         cdef Move move
         move.scope = bytes_or_null(scope, SCOPE_BYTES)
         move.job_id = bytes_or_null(job_id, JOB_ID_BYTES)
         move.known_key = NULL
-        move.command = command_of(RETRY)
+        move.command = command[0]
         return self._move_one(&move, now_us)
 
     cdef object _move_one(self, const Move* move, int64_t now_us):
@@ -214,7 +233,7 @@ cdef class Store(OpenStore):
         if out.at(0).fault.ok():
             return record_of(out.at(0).row, self)
         job_id = PyBytes_FromStringAndSize(move.job_id, JOB_ID_BYTES)
-        raise error_of(&out.at(0).fault, job_id, move.command.lease_generation)
+        raise error_of(&out.at(0).fault, job_id, move.command.lease_generation, None, None, move.command.verb)
 
     def transact(self, changes not None, groups not None, puts not None, int64_t now_us):
         return call_transact(self._c, changes, groups, puts, now_us, self)
@@ -282,7 +301,7 @@ cdef class Store(OpenStore):
         cdef List[Row] dead
         cdef size_t i
         cdef Fault fault
-        counts.reclaimed = counts.dead = counts.corrupt = 0
+        counts.reclaimed = counts.dead = counts.corrupt = counts.expired = 0
         with nogil:
             fault = reap(self._c, now_us, &counts, &dead)
         raise_for(&fault)

@@ -30,7 +30,7 @@ cdef enum:
     MAX_WORKER_ID_BYTES = 128
     MAX_IDEMPOTENCY_KEY_BYTES = 255
     MAX_BATCH_JOBS = 1000
-    SPEC_FIELDS = 8
+    SPEC_FIELDS = 10
     MAX_BATCH_BYTES = 16 << 20
 
 
@@ -79,7 +79,7 @@ cdef class NewJob:
     """One job to be stored: `JobSpec` with its defaults filled and its arguments checked."""
 
     def __init__(self, str kind not None, bytes payload not None, uint8_t priority, not_before, str idempotency_key,
-                 max_attempts, tuple headers=None):
+                 max_attempts, tuple headers=None, expires_at=None):
         cdef string value
         if self.kind is not None:
             raise TypeError("a job is made once")
@@ -89,6 +89,7 @@ cdef class NewJob:
         self.not_before_us = -1 if not_before is None else not_before
         self.idempotency_key = idempotency_key
         self.attempts_ceiling = -1 if max_attempts is None else max_attempts
+        self.expires_at_us = -1 if expires_at is None else expires_at
         if headers is not None:
             append_value(&value, headers, 1)
             self.headers_value = PyBytes_FromStringAndSize(value.data(), <Py_ssize_t>value.size())
@@ -102,6 +103,11 @@ cdef class NewJob:
     def max_attempts(self):
         """Its own ceiling, or None."""
         return int_or_none(self.attempts_ceiling)
+
+    @property
+    def expires_at(self):
+        """The time from which on it is leased no more, or None."""
+        return int_or_none(self.expires_at_us)
 
     @property
     def headers(self):
@@ -164,17 +170,19 @@ def worker(worker_id):
 
 
 def new_job(
-    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers,
+    kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, expires_at, expires_secs,
     int64_t max_payload_bytes, now_us
 ):
-    job = _plain_job(
-        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, max_payload_bytes
-    )
+    job = None
+    if expires_at is None and expires_secs is None:
+        job = _plain_job(
+            kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, max_payload_bytes
+        )
     if job is not None:
         return job
     return _checks().new_job(
-        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, max_payload_bytes,
-        now_us
+        kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, expires_at,
+        expires_secs, max_payload_bytes, now_us
     )
 
 
@@ -188,6 +196,8 @@ def new_jobs(specs, int64_t max_payload_bytes, now_us, bint atomic):
             if type(item) is not _loaded_spec() or len(<tuple>item) != SPEC_FIELDS:
                 break
             spec = <tuple>item
+            if spec[8] is not None or spec[9] is not None:
+                break
             job = _plain_job(
                 spec[0], spec[1], spec[2], spec[3], spec[4], spec[5], spec[6], spec[7], max_payload_bytes
             )
@@ -243,6 +253,7 @@ cdef NewJob _plain_job(
     job.not_before_us = -1
     job.idempotency_key = idempotency_key
     job.attempts_ceiling = -1 if max_attempts is None else max_attempts
+    job.expires_at_us = -1
     return job
 
 

@@ -23,6 +23,8 @@ cdef inline void tell_moved(Store* store, const Outcome* moved) noexcept nogil:
     """
     store.moves.fetch_add(1)
     store.windows.withdraw(moved.row.key())
+    if not moved.before.is_null():
+        store.windows.withdraw(moved.before.key())
     if key_state(moved.row.key()) == LEASED:
         store.leased.put(moved.row)
         if store.knows_leases:

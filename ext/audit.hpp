@@ -18,7 +18,8 @@ struct Mend {
   Found id = Found::kCount;
   Found named = Found::kCount;
   std::string name;
-  std::string seen;  // what the idempotency row held; empty too when there was none
+  std::string seen;         // what the idempotency row held; empty too when there was none
+  int64_t expires_at = -1;  // the row in the expiries family that it lacks; -1 for none
 };
 
 struct Drop {
@@ -35,6 +36,7 @@ struct Audit {
   uint64_t ids = 0;  // side rows that a job accounts for, here and below
   uint64_t names = 0;
   uint64_t payloads = 0;
+  uint64_t expiries = 0;
   bool has_mended = false;
   Survey survey;
   Findings findings;
@@ -46,7 +48,7 @@ struct Audit {
   // Forgets all that was found.
   void reset() noexcept {
     is_partial = has_mended = false;
-    jobs = ids = names = payloads = 0;
+    jobs = ids = names = payloads = expiries = 0;
     findings = {};
     lost_ids = lost_names = {};
     mends.clear();

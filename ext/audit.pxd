@@ -1,6 +1,6 @@
 """A check of a store, as Cython sees it, and how it finds a job by its id. audit.hpp says what each part is."""
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
@@ -29,6 +29,8 @@ cdef extern from "findings.hpp" namespace "telha" nogil:
         PAYLOAD_MISSING "telha::Found::kPayloadMissing"
         PAYLOAD_WRONG "telha::Found::kPayloadWrong"
         PAYLOAD_ORPHAN "telha::Found::kPayloadOrphan"
+        EXPIRY_MISSING "telha::Found::kExpiryMissing"
+        EXPIRY_ORPHAN "telha::Found::kExpiryOrphan"
         CLOCK_WRONG "telha::Found::kClockWrong"
         FLOOR_WRONG "telha::Found::kFloorWrong"
         FOUND_COUNT "telha::Found::kCount"
@@ -66,6 +68,7 @@ cdef extern from "audit.hpp" namespace "telha" nogil:
         Found named
         string name
         string seen
+        int64_t expires_at
 
     cdef cppclass Drop:
         Family family
@@ -80,6 +83,7 @@ cdef extern from "audit.hpp" namespace "telha" nogil:
         uint64_t ids
         uint64_t names
         uint64_t payloads
+        uint64_t expiries
         Survey survey
         Findings findings
         FewIds lost_ids

@@ -10,7 +10,7 @@ from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, raise_for
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
 from move cimport Move
-from outcome cimport CODE_INVALID_TRANSITION, CODE_NOT_FOUND, Fault, List, Outcome
+from outcome cimport CODE_NOT_FOUND, Fault, List, Outcome
 from record cimport Bytes, nil
 from results cimport records_of
 from rocksdb cimport PinnableSlice
@@ -46,7 +46,14 @@ cdef inline tuple call_transact(Store* store, changes, groups, puts, int64_t now
     raise_for(&fault)
     for i in range(moved.size()):
         if not moved.at(i).fault.ok():
-            raise _refusal(&moved.at(i).fault, changes[i])
+            raise error_of(
+                &moved.at(i).fault,
+                changes[i].job_id,
+                changes[i].command.lease_generation,
+                None,
+                None,
+                c_moves.at(i).command.verb,
+            )
     return records_of(&moved, source), [records_of(stored.at(i), source) for i in range(stored.size())]
 
 
@@ -70,15 +77,6 @@ cdef inline int _read_put(bytes key, bytes value, Put* out) except -1:
     out.key = bytes_of(key)
     out.value = nil() if value is None else bytes_of(value)
     return 0
-
-
-cdef inline object _refusal(Fault* fault, change):
-    from telha_queue.errors import InvalidTransition
-
-    error = error_of(fault, change.job_id, change.command.lease_generation)
-    if fault.code == CODE_INVALID_TRANSITION:
-        return InvalidTransition(error.job_id, verb=change.command.verb.name.lower(), state=fault.state)
-    return error
 
 
 cdef inline bytes call_data_get(Store* store, bytes key):

@@ -104,6 +104,7 @@ cdef inline int read_new_job(NewJob job, CoreJob* out) except -1:
     if job.headers_value is not None:
         out.headers = bytes_of(job.headers_value)
     out.max_attempts = job.attempts_ceiling
+    out.expires_at = job.expires_at_us
     return 0
 
 

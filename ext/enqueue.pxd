@@ -37,6 +37,7 @@ cdef struct NewJob:
     uint8_t priority
     int64_t not_before  # -1 for none, here and below
     int64_t max_attempts
+    int64_t expires_at
 
 
 cdef inline Fault enqueue(
@@ -192,9 +193,10 @@ cdef inline void _add_new(
     record.idempotency_key = job.idempotency_key
     record.max_attempts = job.max_attempts
     record.headers = job.headers
+    record.expires_at = job.expires_at
     enqueued.at = now_us
     enqueued.transition = text(b"enqueued")
     outcome.row = encode_row(key, record, &enqueued)
     outcome.due_us = job.not_before
     outcome.is_written = True
-    put_new_job(store, batch, outcome.row, aside, name)
+    put_new_job(store, batch, outcome.row, aside, name, job.expires_at)

@@ -2,6 +2,8 @@
 
 from libc.errno cimport EAGAIN
 from libc.stdint cimport uint64_t
+
+from command cimport RETRY
 from outcome cimport (
     CODE_CLOSED,
     CODE_CORRUPT,
@@ -15,9 +17,12 @@ from outcome cimport (
 )
 
 
-cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented, bytes place=None, bytes where=None):
+cdef inline object error_of(
+    Fault* fault, bytes job_id, uint64_t presented, bytes place=None, bytes where=None, int verb=RETRY
+):
     """The exception that a fault stands for. What of its text leads through `place` is told as being in `where`."""
     from telha_queue import errors
+    from telha_queue.command import Verb
 
     job = None if job_id is None else _uuid(job_id)
     if fault.code == CODE_NOT_FOUND:
@@ -25,7 +30,7 @@ cdef inline object error_of(Fault* fault, bytes job_id, uint64_t presented, byte
     if fault.code == CODE_LEASE_CONFLICT:
         return errors.LeaseConflict(job, held=fault.held, presented=presented, state=fault.state)
     if fault.code == CODE_INVALID_TRANSITION:
-        return errors.InvalidTransition(job, verb="retry", state=fault.state)
+        return errors.InvalidTransition(job, verb=Verb(verb).name.lower(), state=fault.state)
     if fault.code == CODE_CORRUPT:
         return errors.CorruptRecord(f"job {job}: {fault.why.decode()}" if job else fault.why.decode())
     if fault.code == CODE_UNSUPPORTED_VERSION:

@@ -30,6 +30,8 @@ enum class Found : int {
   kPayloadMissing,
   kPayloadWrong,
   kPayloadOrphan,
+  kExpiryMissing,
+  kExpiryOrphan,
   kNameWrong,
   kClockWrong,
   kFloorWrong,

@@ -8,6 +8,7 @@ from libc.stdint cimport INT64_MAX, int64_t
 
 from announce cimport tell_moved
 from command cimport Command
+from effects cimport is_expired
 from keys cimport JOB_ID_AT, LEASED
 from lookup cimport find_claimed, get_job
 from memory cimport CLAIM_LEASE, CLAIM_OTHER, Claim, JobId, Lock, ReadyJob, Taken, Window
@@ -207,7 +208,10 @@ cdef inline Fault _take(
     Taken* taken,
     List[Outcome]* out,
 ) noexcept nogil:
-    """Lease a picked job, if its row is as the window had it. One that is still gated, or too large, is left."""
+    """Lease a picked job, if its row is as the window had it. One that is still gated, or too large, is left.
+
+    One that has expired since it came into the window is dropped: only the reaper has anything to do with it.
+    """
     cdef Row row = picked.row
     cdef Outcome moved
     cdef View job
@@ -220,6 +224,8 @@ cdef inline Fault _take(
         return fault
     if not view_row(row.key(), row.value(), &job).ok():
         store.corrupt_rows.fetch_add(1)
+        return Fault()
+    if is_expired(&job, now_us):
         return Fault()
     taken.is_full = taken.is_full or (out.size() > 0 and <int64_t>job.payload_bytes > taken.room_bytes)
     if taken.is_full or is_gated(&job, now_us):

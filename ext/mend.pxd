@@ -2,7 +2,8 @@
 
 from libcpp.string cimport string
 
-from audit cimport FOUND_COUNT, Audit, Mend
+from audit cimport EXPIRY_MISSING, FOUND_COUNT, Audit, Mend
+from batch cimport put_expiry
 from keys cimport JOB_ID_AT, JOB_ID_BYTES
 from lookup cimport ID_ROW_BYTES, encode_id_row, get
 from memory cimport JobId, Lock, id_of_text
@@ -55,6 +56,9 @@ cdef inline Fault _mend(Store* store, Audit* audit, const Mend* mend, WriteBatch
         encode_id_row(id_row, key, key)
         batch.Put(store.database.family(IDS), job_id, Slice(id_row, ID_ROW_BYTES))
         audit.findings.mend(mend.id)
+    if mend.expires_at >= 0:
+        put_expiry(store, batch, mend.expires_at, key + JOB_ID_AT)
+        audit.findings.mend(EXPIRY_MISSING)
     if mend.named == FOUND_COUNT:
         return fault
     fault = get(store, IDEMPOTENCY, slice_of(mend.name), &stored)

@@ -1,4 +1,4 @@
-"""Verbs on jobs that the caller names: everything that happens to a job between its lease and its end, and retry.
+"""Verbs on jobs that the caller names: what happens to a job between its lease and its end, and what operators ask.
 
 Read, decide, write, all under the claims of the jobs concerned. What is decided is transitions.pxd's affair.
 """
@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 from announce cimport tell_moved
-from command cimport RETRY, Command
-from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
+from command cimport CANCEL, RESCHEDULE, RETRY, Command, Verb
+from keys cimport DEAD, JOB_ID_BYTES, LEASED, PENDING, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from memory cimport JobId, Lock
 from outcome cimport CODE_NOT_FOUND, Fault, List, Outcome, fault_of
@@ -86,7 +86,7 @@ cdef inline Fault _find(
     Store* store, const Move* moves, size_t i, bint has_repeats, List[Outcome]* out, Row* row
 ) noexcept nogil:
     """The row as this call has it so far: as an earlier move of the same job left it, or as it is stored."""
-    cdef State likely = DEAD if moves[i].command.verb == RETRY else LEASED
+    cdef State likely = _likely_state(moves[i].command.verb)
     cdef size_t j = i if has_repeats else 0
     while j > 0:
         j -= 1
@@ -99,6 +99,13 @@ cdef inline Fault _find(
         row[0] = out.at(i).row
         return Fault()
     return find_claimed(store, moves[i].scope, moves[i].job_id, moves[i].known_key, likely, row)
+
+
+cdef inline State _likely_state(Verb verb) noexcept nogil:
+    """Where to look first for a job that is to be moved so."""
+    if verb == RETRY:
+        return DEAD
+    return PENDING if verb == CANCEL or verb == RESCHEDULE else LEASED
 
 
 cdef inline Row find_leased(Store* store, const Move* move) noexcept nogil:

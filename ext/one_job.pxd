@@ -4,6 +4,7 @@ from libc.string cimport memcmp
 from libcpp.string cimport string
 
 from audit cimport (
+    EXPIRY_MISSING,
     FOUND_COUNT,
     ID_MISSING,
     ID_WRONG,
@@ -23,7 +24,8 @@ from audit cimport (
     find_at,
     find_in,
 )
-from keys cimport JOB_ID_AT, JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
+from batch cimport EXPIRY_BYTES, encode_expiry
+from keys cimport JOB_ID_AT, JOB_ID_BYTES, KEY_BYTES, LEASED, PENDING, SCOPE_BYTES
 from lookup cimport ID_ROW_BYTES, encode_id_row
 from memory cimport JobId, id_of_text
 from mend cimport mend_jobs
@@ -31,7 +33,7 @@ from meta cimport is_made_at
 from outcome cimport CODE_NOT_FOUND, CODE_UNSUPPORTED_VERSION, Fault, append_text, set_text
 from record cimport Bytes, View, is_nil, same
 from rocksdb cimport PinnableSlice, Slice
-from store cimport IDEMPOTENCY, IDS, PAYLOADS, Store, bytes_of, slice_of, view_row
+from store cimport EXPIRIES, IDEMPOTENCY, IDS, PAYLOADS, Store, bytes_of, slice_of, view_row
 
 
 cdef inline Fault check_job(Store* store, Audit* audit, const char* key, Bytes value) noexcept nogil:
@@ -44,6 +46,7 @@ cdef inline Fault check_job(Store* store, Audit* audit, const char* key, Bytes v
     cdef Found name_finding = FOUND_COUNT
     cdef bint is_whole = is_sound(audit, key, value, &job)
     cdef bint has_id = False
+    cdef bint lacks_expiry = False
     cdef Fault fault = _check_id(audit, key, is_whole, &has_id, &id_finding)
     audit.jobs += 1
     if not is_whole or not fault.ok() or id_finding == JOB_TWICE:
@@ -56,9 +59,15 @@ cdef inline Fault check_job(Store* store, Audit* audit, const char* key, Bytes v
         fault = _check_name(audit, key, name, has_id, &seen, &name_finding)
     if fault.ok() and is_nil(job.payload):
         fault = _check_payload(audit, key, &job, has_id)
-    if not fault.ok() or not audit.is_repairing or (id_finding == FOUND_COUNT and name_finding == FOUND_COUNT):
+    if fault.ok() and job.expires_at >= 0:
+        fault = _check_expiry(audit, key, &job, has_id, &lacks_expiry)
+    if not fault.ok() or not audit.is_repairing:
+        return fault
+    if id_finding == FOUND_COUNT and name_finding == FOUND_COUNT and not lacks_expiry:
         return fault
     mend = audit.mend(Slice(key, KEY_BYTES))
+    if lacks_expiry:
+        mend.expires_at = job.expires_at
     mend.id = id_finding
     mend.named = name_finding
     if name_finding != FOUND_COUNT:
@@ -158,4 +167,23 @@ cdef inline Fault _check_payload(Audit* audit, const char* key, const View* job,
         audit.payloads += has_id
         if job.payload_bytes != 0 and job.payload_bytes != stored.size():  # 0: an older writer did not say
             audit.add(PAYLOAD_WRONG, job_id, key, key + JOB_ID_AT, b"it has another length than the record says")
+    return fault
+
+
+cdef inline Fault _check_expiry(
+    Audit* audit, const char* key, const View* job, bint has_id, bint* is_lacking
+) noexcept nogil:
+    """Whether the row is there by which a job is buried at its time. One that has ended may have lost it since."""
+    cdef PinnableSlice stored
+    cdef char[EXPIRY_BYTES] expiry
+    cdef Fault fault
+    encode_expiry(expiry, job.expires_at, key + JOB_ID_AT)
+    fault = audit.survey.get(EXPIRIES, Slice(expiry, EXPIRY_BYTES), &stored)
+    if fault.ok():
+        audit.expiries += has_id
+    elif fault.code == CODE_NOT_FOUND:
+        is_lacking[0] = job.state == PENDING or job.state == LEASED
+        if is_lacking[0]:
+            audit.add(EXPIRY_MISSING, Slice(expiry, EXPIRY_BYTES), key, key + JOB_ID_AT, b"")
+        return Fault()
     return fault

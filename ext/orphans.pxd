@@ -3,12 +3,13 @@
 Where as many rows stand in a family as jobs account for, none of them can be an orphan, and no row is looked at.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp
 from libcpp.string cimport string
 
 from audit cimport (
     CLOCK_WRONG,
+    EXPIRY_ORPHAN,
     FLOOR_WRONG,
     ID_ORPHAN,
     KEY_ORPHAN,
@@ -19,14 +20,15 @@ from audit cimport (
     find_at,
     find_in,
 )
-from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES
+from batch cimport EXPIRY_BYTES, TIME_BYTES
+from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES, get_be64
 from memory cimport JobId, id_of_text
 from mend cimport drop_orphans
 from meta cimport is_clock, is_floor, put_clock, put_floor
 from outcome cimport CODE_CLOSED, CODE_NOT_FOUND, Fault, fault_of, set_text
 from record cimport Bytes, View, is_nil, same
 from rocksdb cimport PinnableSlice, Slice, WriteBatch
-from store cimport IDEMPOTENCY, IDS, META, PAYLOADS, Cursor, Family, Store, bytes_of, view_row
+from store cimport EXPIRIES, IDEMPOTENCY, IDS, META, PAYLOADS, Cursor, Family, Store, bytes_of, view_row
 
 
 cdef inline Fault check_sides(Store* store, Audit* audit) noexcept nogil:
@@ -38,6 +40,8 @@ cdef inline Fault check_sides(Store* store, Audit* audit) noexcept nogil:
     fault = _check_family(store, audit, IDEMPOTENCY, audit.names)
     if fault.ok():
         fault = _check_family(store, audit, PAYLOADS, audit.payloads)
+    if fault.ok():
+        fault = _check_family(store, audit, EXPIRIES, audit.expiries)
     if fault.ok():
         fault = _check_family(store, audit, IDS, audit.ids)
     return fault
@@ -60,6 +64,8 @@ cdef inline Fault _check_family(Store* store, Audit* audit, Family family, uint6
             fault = _check_name(audit, rows.key(), rows.value())
         elif family == PAYLOADS:
             fault = _check_payload(audit, rows.key())
+        elif family == EXPIRIES:
+            fault = _check_expiry(audit, rows.key())
         else:
             fault = _check_id(audit, rows.key(), rows.value())
         if fault.ok() and audit.drops.size() >= MAX_PENDING:
@@ -145,6 +151,29 @@ cdef inline Fault _check_payload(Audit* audit, Slice row) noexcept nogil:
         elif fault.code != CODE_NOT_FOUND or audit.lost_ids.has(JobId(job_id)):
             return Fault() if fault.code == CODE_NOT_FOUND else fault
     _note(audit, PAYLOAD_ORPHAN, PAYLOADS, row, scope, job_id, audit.knows_jobs(), detail)
+    return Fault()
+
+
+cdef inline Fault _check_expiry(Audit* audit, Slice row) noexcept nogil:
+    """Whether a row of the expiries family belongs to a job that expires then; whether it has ended is all one."""
+    cdef PinnableSlice stored
+    cdef char[KEY_BYTES] key
+    cdef View job
+    cdef const char* job_id = row.data() + TIME_BYTES if row.size() == EXPIRY_BYTES else <const char*>NULL
+    cdef const char* scope = NULL
+    cdef const char* detail = b"its key has a wrong length"
+    cdef Fault fault
+    if job_id != NULL:
+        detail = b"there is no such job"
+        fault = find_in(audit, job_id, key, &stored)
+        if fault.ok():
+            if not view_row(key, bytes_of(stored), &job).ok() or job.expires_at == <int64_t>get_be64(row.data()):
+                return fault
+            scope = key
+            detail = b"the job expires at another time or never"
+        elif fault.code != CODE_NOT_FOUND or audit.lost_ids.has(JobId(job_id)):
+            return Fault() if fault.code == CODE_NOT_FOUND else fault
+    _note(audit, EXPIRY_ORPHAN, EXPIRIES, row, scope, job_id, audit.knows_jobs(), detail)
     return Fault()
 
 

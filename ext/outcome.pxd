@@ -39,6 +39,7 @@ cdef extern from "rows.hpp" namespace "telha" nogil:
     cdef cppclass Outcome:
         Fault fault
         Row row
+        Row before
         int64_t due_us
         bint is_written
 

@@ -1,10 +1,11 @@
-"""The reaper's pass: takes back the leases that have run out, in all scopes. Touches no row that is not leased."""
+"""The reaper's pass: takes back the leases that have run out, in all scopes, then has jobs buried that have expired."""
 
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport tell_moved
 from command cimport REAP, Command
+from expire cimport expire
 from keys cimport DEAD, JOB_ID_AT, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
 from lookup cimport get_job
 from memory cimport JobId, Lock
@@ -26,10 +27,11 @@ cdef struct Reaped:
     uint64_t reclaimed
     uint64_t dead
     uint64_t corrupt
+    uint64_t expired
 
 
 cdef inline Fault reap(Store* store, int64_t now_us, Reaped* counts, List[Row]* dead_rows) noexcept nogil:
-    """Take back every lease whose deadline, grace included, has passed.
+    """Take back every lease whose deadline, grace included, has passed, and bury the pending jobs that have expired.
 
     Adds the rows of up to MAX_DEAD_TOLD jobs that died to `dead_rows`.
     """
@@ -61,6 +63,7 @@ cdef inline Fault reap(Store* store, int64_t now_us, Reaped* counts, List[Row]* 
     if fault.ok():
         counts.corrupt += store.corrupt_leases  # under the lock that the loop was left with
         lock.unlock()
+        fault = expire(store, now_us, &counts.expired)
     else:
         lock = Lock(store.mutex)
         store.knows_leases = False  # what was popped and not reaped has to be found again

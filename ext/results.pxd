@@ -71,4 +71,4 @@ cdef inline object report_of(const Reaped* counts, list dead):
     told = tuple([
         DeadJob(job.scope, job.job_id, job.kind, job.attempts, job.reaped_worker_id, job.dead_reason) for job in dead
     ])
-    return ReapReport(counts.reclaimed, counts.dead, told, counts.corrupt)
+    return ReapReport(counts.reclaimed, counts.dead, told, counts.corrupt, counts.expired)

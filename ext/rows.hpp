@@ -19,6 +19,7 @@ inline void append_text(std::string* out, const char* data, size_t size) noexcep
 struct Outcome {
   Fault fault;
   Row row;
+  Row before;               // the row that it had under another priority; null: it kept its place
   int64_t due_us = -1;      // when the row's gate opens, or its lease runs out; -1: neither
   bool is_written = false;  // by this call, so that others have to be told; not one that was only found
 };

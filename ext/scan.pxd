@@ -1,6 +1,6 @@
 """The pending scan: which job is next. This file defines the order in which jobs are leased.
 
-    the first row of [scope][Pending], in key order, that is due and of a wanted kind
+    the first row of [scope][Pending], in key order, that is due, has not expired, and is of a wanted kind
 
 `next_by_scan` is that definition, as plain as it reads. It walks whatever lies in front of the job, so leases go
 through windows (ready.hpp), which `fill_window` fills by the same scan, a stretch at a time; a test holds what they
@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 from libcpp.string cimport string
 
+from effects cimport is_expired
 from keys cimport KEY_BYTES, PENDING, PRIORITY_AT, SCOPE_BYTES, STATE_PREFIX_BYTES, state_prefix
 from memory cimport Kinds, Window
 from outcome cimport Fault, List, set_text
@@ -67,7 +68,7 @@ cdef inline bint has_job_key(Store* store, Slice key) noexcept nogil:
 cdef inline Fault next_by_scan(
     Store* store, const char* scope, const Kinds* kinds, int64_t now_us, Row* found
 ) noexcept nogil:
-    """The row of one scope that is next in order: gated, unwanted and corrupt ones are passed over."""
+    """The row of one scope that is next in order: gated, expired, unwanted and corrupt ones are passed over."""
     cdef Visit visit
     cdef Cursor cursor
     cdef char[STATE_PREFIX_BYTES] prefix
@@ -79,7 +80,7 @@ cdef inline Fault next_by_scan(
     cursor.open(store, prefix, STATE_PREFIX_BYTES)
     while cursor.is_on_row():
         if has_job_key(store, cursor.key()) and view_at(&cursor, &job).ok():
-            if not is_gated(&job, now_us) and is_wanted(kinds, job.kind):
+            if not is_gated(&job, now_us) and not is_expired(&job, now_us) and is_wanted(kinds, job.kind):
                 found[0] = row_of(cursor.key().data(), bytes_of(cursor.value()))
                 break
         cursor.step()
@@ -174,7 +175,7 @@ cdef inline Fault _walk(
             memcpy(last, cursor.key().data() + PRIORITY_AT, ORDER_BYTES)
             if not view_at(&cursor, &job).ok():
                 store.corrupt_rows.fetch_add(1)
-            elif is_wanted(&window.kinds, job.kind):
+            elif is_wanted(&window.kinds, job.kind) and not is_expired(&job, now_us):
                 if is_gated(&job, now_us):
                     window.add(cursor.key().data(), bytes_of(cursor.value()), job.not_before)
                 else:

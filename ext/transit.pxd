@@ -3,9 +3,9 @@
 from libc.stdint cimport int64_t
 
 from backoff cimport Policy
-from batch cimport put_moved_job
+from batch cimport drop_expiry, put_expiry, put_moved_job
 from command cimport APPLIED, LEASE_CONFLICT, Command, Step
-from keys cimport LEASED
+from keys cimport DEAD, LEASED, PENDING, key_priority
 from outcome cimport CODE_INVALID_TRANSITION, CODE_LEASE_CONFLICT, Fault, Outcome, fault_refused
 from record cimport View
 from rocksdb cimport WriteBatch
@@ -53,5 +53,13 @@ cdef inline Fault transit_viewed(
     moved.row = encode_row(row.key(), after, &made.event)
     moved.due_us = after.lease_deadline if after.state == LEASED else after.not_before
     moved.is_written = True
+    if key_priority(row.key()) != after.priority:
+        moved.before = row
     put_moved_job(store, batch, row, moved.row)
+    if job.expires_at >= 0 and job.state == DEAD and after.state == PENDING:
+        # The row of a job that was dead at its time may be gone; that of one that expires no more has to go.
+        if after.expires_at >= 0:
+            put_expiry(store, batch, after.expires_at, row.job_id())
+        else:
+            drop_expiry(store, batch, job.expires_at, row.job_id())
     return Fault()

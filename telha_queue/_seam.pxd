@@ -13,6 +13,7 @@ cdef class NewJob:
     cdef readonly uint8_t priority
     cdef int64_t not_before_us  # -1 for none, here and below
     cdef int64_t attempts_ceiling
+    cdef int64_t expires_at_us
     cdef bytes headers_value  # as they are stored, or None
 
 

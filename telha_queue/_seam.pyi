@@ -28,6 +28,7 @@ class NewJob:
         idempotency_key: str | None,
         max_attempts: int | None,
         headers: tuple[str, ...] | None = None,
+        expires_at: int | None = None,
     ) -> None: ...
     @property
     def kind(self) -> str: ...
@@ -43,6 +44,8 @@ class NewJob:
     def max_attempts(self) -> int | None: ...
     @property
     def headers(self) -> tuple[str, ...] | None: ...
+    @property
+    def expires_at(self) -> int | None: ...
 
 @final
 class Token:
@@ -69,6 +72,8 @@ def new_job(
     idempotency_key: str | None,
     max_attempts: int | None,
     headers: Mapping[str, str] | None,
+    expires_at: int | None,
+    expires_secs: float | None,
     max_payload_bytes: int,
     now_us: int,
 ) -> NewJob: ...

@@ -19,7 +19,6 @@ from telha_queue.config import (
     MAX_HEADERS_BYTES,
     MAX_IDEMPOTENCY_KEY_BYTES,
     MAX_KIND_BYTES,
-    MAX_SECS,
     MAX_WORKER_ID_BYTES,
     QueueConfig,
 )
@@ -27,17 +26,16 @@ from telha_queue.engine import Engine, Kinds, Loss, NewJob, Token
 from telha_queue.errors import InvalidArgument, InvalidScope, InvalidType, PayloadTooLarge, shown
 from telha_queue.job import Cause, Exact, JobRecord, JobState, Lease
 from telha_queue.scope import Scope, exact_text, uuid_as_bytes
+from telha_queue.times import expiry_us, gate_us
+from telha_queue.times import moment_us as moment_us
+from telha_queue.times import span_us as span_us
+from telha_queue.times import whole as whole
 
 MAX_GENERATION = 2**64 - 1
 MAX_ATTEMPTS = 2**32 - 1
 MAX_KINDS = 64
 LATE = {"refuse": False, "accept_if_unclaimed": True}
 CAUSES = {"error": Cause.ERROR, "timeout": Cause.TIMEOUT, "crash": Cause.CRASH}
-_MAX_US = MAX_SECS * 1_000_000
-_PRESENT_US = 10**15
-"""A queue whose clock is beyond this, in 2001, runs on a real time, ..."""
-_PAST_US = 10**14
-"""... and no gate of its jobs lies before this, in 1973: a smaller number counts something else."""
 
 
 def wiring(engine: Engine | None, config: QueueConfig | None, clock: Clock | None) -> None:
@@ -121,34 +119,11 @@ def continuation(value: bytes, max_payload_bytes: int) -> bytes:
     return blob("continuation", value, min(max_payload_bytes, MAX_CONTINUATION_BYTES))
 
 
-def whole(what: str, value: int, low: int, high: int) -> int:
-    """A whole number within bounds; bool is not one."""
-    if type(value) is not int:
-        raise InvalidType(f"{what} is an int, not {type(value).__name__}")
-    if not low <= value <= high:
-        raise InvalidArgument(f"{what} is from {low} to {high}, not {shown(value)}")
-    return value
-
-
 def flag(what: str, value: bool) -> bool:
     """True or False, and nothing that merely counts as one."""
     if type(value) is not bool:
         raise InvalidType(f"{what} is a bool, not {type(value).__name__}")
     return value
-
-
-def moment_us(what: str, at_us: int, now_us: int) -> int:
-    """A time of the queue's clock: at most ten years ahead of it, whoever gave it."""
-    return whole(what, at_us, 0, min(now_us + _MAX_US, MAX_TIME_US))
-
-
-def span_us(what: str, secs: float) -> int:
-    """A span in seconds, as microseconds; at most ten years."""
-    if type(secs) is not int and type(secs) is not float:
-        raise InvalidType(f"{what} is a number of seconds, not {type(secs).__name__}")
-    if not 0 <= secs <= MAX_SECS:  # false for NaN as well
-        raise InvalidArgument(f"{what} is from 0 to {MAX_SECS} seconds, not {shown(secs)}")
-    return round(secs * 1_000_000)
 
 
 def ttl_us(lease_ttl_secs: float) -> int:
@@ -203,25 +178,22 @@ def new_job(
     idempotency_key: str | None,
     max_attempts: int | None,
     given_headers: Mapping[str, str] | None,
+    expires_at: int | None,
+    expires_secs: float | None,
     max_payload_bytes: int,
     now_us: int,
 ) -> NewJob:
     """One job to enqueue."""
-    if not_before is not None:
-        if delay_secs is not None:
-            raise InvalidArgument("give not_before or delay_secs, not both")
-        _gate_us(not_before, now_us)
-    elif delay_secs is not None:
-        delay_us = span_us("delay_secs", delay_secs)
-        not_before = min(now_us + delay_us, MAX_TIME_US) if delay_us else None
+    gate = gate_us(not_before, delay_secs, now_us)
     return NewJob(
         name("kind", kind, MAX_KIND_BYTES),
         blob("payload", payload, max_payload_bytes),
         whole("priority", priority, 0, 255),
-        not_before,
+        gate if gate or delay_secs is None else None,
         None if idempotency_key is None else name("idempotency_key", idempotency_key, MAX_IDEMPOTENCY_KEY_BYTES),
         None if max_attempts is None else whole("max_attempts", max_attempts, 1, MAX_ATTEMPTS),
         None if given_headers is None else headers(given_headers),
+        expiry_us(expires_at, expires_secs, now_us),
     )
 
 
@@ -264,11 +236,11 @@ def detail(text: str) -> str:
     return encoded.decode()
 
 
-def error_text(text: str) -> str:
+def error_text(text: str, what: str = "error") -> str:
     """Why a job failed, for its trail. Too long a text is cut in its middle: a failure must be recordable."""
     if isinstance(text, BaseException):
-        raise InvalidType(f"error is a str, not {type(text).__name__}: use str(error)")
-    encoded = _text("error", text).encode(errors="replace").replace(b"\0", b"?")
+        raise InvalidType(f"{what} is a str, not {type(text).__name__}: use str(error)")
+    encoded = _text(what, text).encode(errors="replace").replace(b"\0", b"?")
     if len(encoded) > MAX_DETAIL_BYTES:
         half = MAX_DETAIL_BYTES // 2 - 16
         encoded = encoded[:half] + b"\n[cut here]\n" + encoded[-half:]
@@ -300,19 +272,6 @@ def page_key(after: JobRecord | None) -> bytes | None:
     if type(after) is not JobRecord:
         raise InvalidType(f"after is a JobRecord, not {type(after).__name__}")
     return after.key
-
-
-def _gate_us(not_before: int, now_us: int) -> None:
-    if type(not_before) is not int:
-        raise InvalidType(
-            f"not_before is an int of microseconds since the epoch, not {type(not_before).__name__}; or use delay_secs"
-        )
-    if 0 < not_before < _PAST_US and now_us > _PRESENT_US:
-        raise InvalidArgument(
-            f"not_before is microseconds since the epoch; {not_before} looks like seconds or milliseconds; "
-            "or use delay_secs"
-        )
-    moment_us("not_before", not_before, now_us)
 
 
 def _items(given: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from telha_queue import arguments as check
 from telha_queue.engine import Committed, JobRecords
 from telha_queue.job import JobRecord, JobSpec, Lease
-from telha_queue.reading import ReadableQueue
+from telha_queue.operating import OperableQueue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from telha_queue.transaction import Transaction, Work
 
 
-class ChainingQueue(ReadableQueue):
+class ChainingQueue(OperableQueue):
     """The verbs of a `Queue` that gather others."""
 
     def transaction(self, *, durability: str | None = None) -> Transaction:

@@ -126,7 +126,7 @@ class Engine(Protocol):
     def lease_next(
         self, scope: bytes | None, kinds: Kinds, worker_id: str, ttl_us: int, now_us: int
     ) -> JobRecord | None:
-        """Lease the first job in order that is due and of a wanted kind; None when there is none.
+        """Lease the first job in order that is due, not expired and of a wanted kind; None when there is none.
 
         Order is (priority, created_at, job_id) within a scope; over all scopes (None) it is the same three.
         """
@@ -197,6 +197,18 @@ class Engine(Protocol):
         Stops before they come to more than `max_bytes`, but not before it has one.
         """
 
+    def cancel(self, scope: bytes, job_id: bytes, reason: str | None, now_us: int) -> JobRecord:
+        """End a Pending or Leased job: Dead, and its lease refused from then on; InvalidTransition for other states."""
+
+    def reschedule(
+        self, scope: bytes, job_id: bytes, priority: int | None, not_before: int | None, detail: str, now_us: int
+    ) -> JobRecord:
+        """Give a Pending job another priority or due time; InvalidTransition for any other state.
+
+        None keeps what there is; a `not_before` of 0 is due now; `detail` says for the trail what changes. It stands at
+        its priority by its created_at, as if it had been enqueued with that priority.
+        """
+
     def get(self, scope: bytes, job_id: bytes) -> JobRecord:
         """The job of that id in that scope."""
 
@@ -223,7 +235,10 @@ class Engine(Protocol):
         """The scopes that have at least one job, in key order, and their names as they are stored: maybe damaged."""
 
     def reap_expired(self, now_us: int) -> ReapReport:
-        """Take back every lease whose deadline, grace included, has passed. Reads no row that is not leased."""
+        """Take back every lease whose deadline, grace included, has passed; then bury Pending jobs that have expired.
+
+        Reads no row of a job that is neither leased nor expired.
+        """
 
     def ready_ticket(self, scope: bytes | None) -> int:
         """A number that grows whenever a job of the scope may have become ready to lease; for wait_ready."""

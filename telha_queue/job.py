@@ -81,6 +81,8 @@ class JobSpec(NamedTuple):
     idempotency_key: str | None = None
     max_attempts: int | None = None
     headers: Mapping[str, str] | None = None
+    expires_at: int | None = None
+    expires_secs: float | None = None
 
 
 class Lease(NamedTuple):
@@ -130,6 +132,8 @@ class ReapReport(NamedTuple):
     """The dead ones, one by one."""
     corrupt: int = 0
     """Leased rows that do not decode; they are left as they are."""
+    expired: int = 0
+    """Pending jobs whose `expires_at` has passed: they are dead now, as `expired`."""
 
 
 class Recovered(NamedTuple):

@@ -55,21 +55,23 @@ class Queue(ChainingQueue):
         idempotency_key: str | None = None,
         max_attempts: int | None = None,
         headers: Mapping[str, str] | None = None,
+        expires_at: int | None = None,
+        expires_secs: float | None = None,
         durability: str | None = None,
     ) -> JobRecord:
         """Store a job. Lower priority numbers are leased first; jobs of one priority in the order they came.
 
         With an idempotency key that a job of this scope already has, that job is returned and nothing is stored.
-        `not_before` (µs) or `delay_secs` keeps the job from being leased earlier. `max_attempts` is its own ceiling.
+        `not_before` (µs) or `delay_secs` keeps the job from being leased earlier, `expires_at` (µs, later than now) or
+        `expires_secs` from being leased at that time or later. `max_attempts` is its own ceiling.
         `headers` travel with the job, such as a trace context: up to 16, of 1 KiB in all, printable text.
         """
         to_disk = durability is not None and check.stronger(durability)
         key = scope_key(scope)
         now_us = self._now_us()
         limit = self._max_payload_bytes
-        job = new_job(
-            kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers, limit, now_us
-        )
+        job = new_job(kind, payload, priority, not_before, delay_secs, idempotency_key, max_attempts, headers,
+                      expires_at, expires_secs, limit, now_us)  # fmt: skip
         if key not in self._named and scope.name is not None:
             self._keep_name(key, scope.name)
         record = self._engine.enqueue(key, job, now_us)
@@ -267,15 +269,13 @@ class Queue(ChainingQueue):
         return self._engine.fail_many(held, losses, atomic, self._now_us()) if held else []
 
     def release(self, lease: JobRecord | Lease, *, delay_secs: float = 0) -> JobRecord:
-        """Give the job back unspent: no attempt is counted, and it is due after the delay."""
+        """Give the job back unspent, to snooze it: no attempt is counted, and it is due after the delay."""
         return self._engine.release(token(lease), check.span_us("delay_secs", delay_secs), self._now_us())
-
-    def retry(self, scope: Scope, job_id: UUID) -> JobRecord:
-        """Put a dead job back to Pending, its attempts at 0. Raises InvalidTransition for any other state."""
-        return self._engine.retry(scope_key(scope), check.uuid_bytes(job_id), self._now_us())
 
     def reap_expired(self, now_us: int | None = None) -> ReapReport:
         """Take back every lease whose deadline, `lease_grace_secs` included, has passed; one pass of the reaper.
+
+        Then bury the pending jobs that have expired: `expired` of the report counts them.
 
         A `now_us` later than the queue's clock moves that clock on, for good: no job is ever given an earlier time
         again. It is at most ten years ahead. An earlier one counts as now.

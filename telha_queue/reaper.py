@@ -121,6 +121,8 @@ class Reaper:
                 "job %s (%s) in scope %s is dead after %d attempts: %s; last held by %s",
                 job.job_id, job.kind, job.scope, job.attempts, job.dead_reason, job.worker_id,
             )  # fmt: skip
+        if report.expired:
+            log.info("%d jobs have expired", report.expired)
         if report.corrupt:
             log.warning("%d leased rows do not decode and were left as they are", report.corrupt)
         return report

@@ -123,6 +123,11 @@ class Transaction:
         """Put a dead job back to Pending."""
         self._add_change(Change(scope_key(scope), check.uuid_bytes(job_id), Command(Verb.RETRY)))
 
+    def cancel(self, scope: Scope, job_id: UUID, reason: str = "") -> None:
+        """End a pending or leased job."""
+        why = check.error_text(reason, "reason") or None
+        self._add_change(Change(scope_key(scope), check.uuid_bytes(job_id), Command(Verb.CANCEL, detail=why)))
+
     # Rows of the program's own.
 
     def put(self, family: str, key: bytes, value: bytes) -> None:

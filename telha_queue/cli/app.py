@@ -197,6 +197,8 @@ def telha() -> None:
         "list": "telha_queue.cli.jobs:list_jobs",
         "show": "telha_queue.cli.jobs:show",
         "retry": "telha_queue.cli.jobs:retry",
+        "cancel": "telha_queue.cli.jobs:cancel",
+        "reschedule": "telha_queue.cli.jobs:reschedule",
         "reap": "telha_queue.cli.jobs:reap",
     },
 )

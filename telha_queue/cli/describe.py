@@ -33,8 +33,10 @@ def age_of(job: JobRecord, now_us: int) -> str:
 
 def outlook(job: JobRecord, now_us: int) -> str:
     """What the job waits for, or who has it; empty when there is nothing to say."""
-    if job.state == JobState.PENDING and job.not_before is not None and job.not_before > now_us:
-        return f"due in {span(job.not_before - now_us)}"
+    if job.state == JobState.PENDING:
+        gated = job.not_before is not None and job.not_before > now_us
+        due = f"due in {span(job.not_before - now_us)}" if gated and job.not_before else ""
+        return ", ".join(filter(None, (due, _expiry(job, now_us))))
     if job.state == JobState.LEASED:
         left_us = (job.lease_deadline or 0) - now_us
         ends = f"ends in {span(left_us)}" if left_us >= 0 else f"ended {span(-left_us)} ago"
@@ -42,6 +44,13 @@ def outlook(job: JobRecord, now_us: int) -> str:
     if job.state == JobState.DEAD:
         return _reason(job.dead_reason or "")
     return ""
+
+
+def _expiry(job: JobRecord, now_us: int) -> str:
+    if job.expires_at is None:
+        return ""
+    left_us = job.expires_at - now_us
+    return f"expires in {span(left_us)}" if left_us > 0 else f"expired {span(-left_us)} ago"
 
 
 def death_of(job: DeadJob, scope: Scope) -> str:
@@ -55,7 +64,7 @@ def _reason(dead_reason: str) -> str:
 
 
 def last_error(job: JobRecord) -> str | None:
-    """Why its latest attempt came to nothing; None when there is none, it was retried since, or the job is done."""
+    """Why its latest attempt came to nothing, or it was cancelled; None when it was retried since, or is done."""
     if job.state == JobState.COMPLETED:
         return None
     for event in reversed(job.events):
@@ -63,7 +72,7 @@ def last_error(job: JobRecord) -> str | None:
             return None
         if event.transition == "reaped":
             return f"lease of {event.detail} expired"
-        if event.transition in ("failed", "dead") and event.detail:
+        if event.transition in ("failed", "dead", "cancelled") and event.detail:
             return event.detail
     return None
 
@@ -91,6 +100,8 @@ def facts(job: JobRecord, scope: Scope, payload: bytes, now_us: int) -> list[tup
         ("created", f"{instant(job.created_at)}, {span(max(now_us - job.created_at, 0))} ago"),
         ("payload", payload_summary(payload)),
     ]
+    if job.expires_at is not None:
+        found.append(("expires", instant(job.expires_at)))
     if job.lease_generation:
         found.append(("leases", f"the latest is generation {job.lease_generation}"))
     if job.idempotency_key is not None:
@@ -167,6 +178,7 @@ def as_json(job: JobRecord, scope: Scope, payload: bytes | None = None) -> dict[
         "worker_id": job.worker_id,
         "lease_deadline": job.lease_deadline,
         "not_before": job.not_before,
+        "expires_at": job.expires_at,
         "idempotency_key": job.idempotency_key,
         "dead_reason": job.dead_reason,
         "last_error": last_error(job),

@@ -1,13 +1,13 @@
-"""`telha jobs`: enqueue, list, show, retry, reap."""
+"""`telha jobs`: enqueue, list, show, retry, cancel, reschedule, reap."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
@@ -55,6 +55,7 @@ _LIST_HEADER = ("ID", "STATE", "PRI", "FAILS", "AGE", "KIND")
     type=arguments.whole("--max-attempts", 1, MAX_ATTEMPTS),
     help="The job's own limit of attempts.",
 )
+@click.option("--expires-secs", type=float, metavar="SECS", help="Not leased any more so many seconds from now.")
 @click.option("--create", is_flag=True, help="Create the queue if there is none at the path.")
 def enqueue(
     path: str | None,
@@ -68,6 +69,7 @@ def enqueue(
     not_before: int | None,
     idempotency_key: str | None,
     max_attempts: int | None,
+    expires_secs: float | None,
     create: bool,
 ) -> None:
     """Enqueue a job of KIND and print its id."""
@@ -88,6 +90,7 @@ def enqueue(
             delay_secs=delay,
             idempotency_key=idempotency_key,
             max_attempts=max_attempts,
+            expires_secs=expires_secs,
         )
         told = _line(job, scopes.Known.of(queue)) if as_json else str(job.job_id)
     if job.created_at < asked_us:
@@ -229,19 +232,71 @@ def retry(ctx: click.Context, path: str | None, as_json: bool, job_ids: tuple[UU
 
     A job that cannot be retried is named on stderr and makes the exit code 1; the others are retried all the same.
     """
+    _change_each(ctx, path, as_json, job_ids, lambda queue, scope, job_id: queue.retry(scope, job_id))
+
+
+@click.command()
+@queue_options
+@click.argument("job_ids", metavar="ID...", type=arguments.job_id, nargs=-1, required=True)
+@click.option("--reason", metavar="TEXT", default="", help="Why; it is kept in the trail.")
+@click.pass_context
+def cancel(ctx: click.Context, path: str | None, as_json: bool, job_ids: tuple[UUID, ...], reason: str) -> None:
+    """End pending and leased jobs: they are dead at once, and can be retried.
+
+    A job that cannot be cancelled is named on stderr and makes the exit code 1; the others are cancelled all the same.
+    """
+    _change_each(ctx, path, as_json, job_ids, lambda queue, scope, job_id: queue.cancel(scope, job_id, reason))
+
+
+@click.command()
+@queue_options
+@click.argument("job_ids", metavar="ID...", type=arguments.job_id, nargs=-1, required=True)
+@click.option(
+    "--priority", metavar="N", type=arguments.whole("--priority", 0, 255), help="0 to 255; lower is leased sooner."
+)
+@click.option("--delay-secs", type=float, metavar="SECS", help="Not before so many seconds from now; 0 is due now.")
+@click.option(
+    "--not-before", metavar="TIME", type=arguments.instant, help="Not before this time, ISO 8601; UTC without a zone."
+)
+@click.pass_context
+def reschedule(
+    ctx: click.Context,
+    path: str | None,
+    as_json: bool,
+    job_ids: tuple[UUID, ...],
+    priority: int | None,
+    delay_secs: float | None,
+    not_before: int | None,
+) -> None:
+    """Give pending jobs another priority, or another time from which on they are due.
+
+    A job that is not pending is named on stderr and makes the exit code 1; the others are changed all the same.
+    """
+    how: dict[str, Any] = {"priority": priority, "delay_secs": delay_secs, "not_before": not_before}
+    _change_each(ctx, path, as_json, job_ids, lambda queue, scope, job_id: queue.reschedule(scope, job_id, **how))
+
+
+def _change_each(
+    ctx: click.Context,
+    path: str | None,
+    as_json: bool,
+    job_ids: tuple[UUID, ...],
+    change: Callable[[Queue, Scope, UUID], JobRecord],
+) -> None:
+    """Do the same to jobs of whatever scope, and say how each then is."""
     refused = False
     with open_queue(path) as queue:
         known = scopes.Known.of(queue)
         for job_id in job_ids:
             try:
-                job = queue.retry(queue.find(job_id).scope, job_id)
+                job = change(queue, queue.find(job_id).scope, job_id)
             except JobError as error:
                 if exits.code_of(error) != exits.REFUSED:
                     raise
                 exits.complain(str(error))
                 refused = True
             else:
-                click.echo(_line(job, known) if as_json else f"{job_id} pending")
+                click.echo(_line(job, known) if as_json else f"{job_id} {describe.state_of(job)}")
     if refused:
         ctx.exit(exits.REFUSED)
 
@@ -249,7 +304,7 @@ def retry(ctx: click.Context, path: str | None, as_json: bool, job_ids: tuple[UU
 @click.command()
 @queue_options
 def reap(path: str | None, as_json: bool) -> None:
-    """Take back every lease that has expired, once, in all scopes.
+    """Take back every lease that has expired, and bury the jobs that have, once, in all scopes.
 
     The store keeps no settings: this goes by the TELHA_JOBS_* variables of its own environment, and by defaults. For
     it to judge as your workers do, give it theirs: TELHA_JOBS_LEASE_GRACE_SECS, TELHA_JOBS_MAX_ATTEMPTS and
@@ -264,7 +319,8 @@ def reap(path: str | None, as_json: bool) -> None:
         ]
         click.echo(json.dumps(report._asdict() | {"dead_jobs": dead}))
         return
-    click.echo(f"{report.reclaimed} reclaimed, {report.dead} dead")
+    expired = f", {report.expired} expired" if report.expired else ""
+    click.echo(f"{report.reclaimed} reclaimed, {report.dead} dead{expired}")
     rows = [
         render.Row((str(job.job_id), job.kind), describe.death_of(job, known[job.scope])) for job in report.dead_jobs
     ]

@@ -39,7 +39,7 @@ from telha_queue.errors import InvalidTransition, JobError, JobNotFound, LeaseCo
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
 from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
-from telha_queue.transitions import step
+from telha_queue.transitions import is_expired, step
 
 Undone = list[RecordFields]  # the verb `list` hides the class inside the engine
 ASIDE_BYTES = 4096
@@ -158,6 +158,17 @@ class MemoryEngine(OwnRows, Diskless):
         with self._locked():
             return self._apply(self._find(scope, job_id), Command(Verb.RETRY), now_us)
 
+    def cancel(self, scope: bytes, job_id: bytes, reason: str | None, now_us: int) -> JobRecord:
+        with self._locked():
+            return self._apply(self._find(scope, job_id), Command(Verb.CANCEL, detail=reason), now_us)
+
+    def reschedule(
+        self, scope: bytes, job_id: bytes, priority: int | None, not_before: int | None, detail: str, now_us: int
+    ) -> JobRecord:
+        command = Command(Verb.RESCHEDULE, detail=detail, priority=priority, not_before=not_before)
+        with self._locked():
+            return self._apply(self._find(scope, job_id), command, now_us)
+
     def reap_expired(self, now_us: int) -> ReapReport:
         reclaimed = 0
         dead: list[DeadJob] = []
@@ -172,7 +183,10 @@ class MemoryEngine(OwnRows, Diskless):
                     dead.append(_dead_job(self.scope_of(key[:SCOPE_BYTES]), held, moved))
                 else:
                     reclaimed += 1
-        return ReapReport(reclaimed, len(dead), tuple(dead))
+            expired = [key for key in self._rows.keys(None, JobState.PENDING) if is_expired(self._rows[key], now_us)]
+            for key in expired:
+                self._apply(key, Command(Verb.EXPIRE), now_us)
+        return ReapReport(reclaimed, len(dead), tuple(dead), expired=len(expired))
 
     # Verbs that read.
 
@@ -214,7 +228,8 @@ class MemoryEngine(OwnRows, Diskless):
         """
         with self._locked():
             rows = (self._rows[key] for key in self._rows.pending(scope))
-            return min((row.not_before for row in rows if row.not_before and _wanted(row.kind, kinds)), default=None)
+            wanted = (row for row in rows if _wanted(row.kind, kinds) and not is_expired(row, now_us))
+            return min((row.not_before for row in wanted if row.not_before), default=None)
 
     def close(self) -> None:
         """Wake waiters and forget every job."""
@@ -261,6 +276,7 @@ class MemoryEngine(OwnRows, Diskless):
             events=(JobEvent(now_us, "enqueued"),),
             payload_bytes=len(job.payload),
             headers=job.headers,
+            expires_at=job.expires_at,
         )
         self._last_created_us = created_at
         if aside:

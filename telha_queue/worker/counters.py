@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 BOUNDS_SECS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
 """Upper ends of a histogram's buckets; what is longer has one of its own."""
-ENDINGS = ("completed", "failed", "dead", "timeout", "crashed", "released", "lost", "unwritten")
+ENDINGS = ("completed", "failed", "dead", "timeout", "crashed", "released", "cancelled", "lost", "unwritten")
 """Ways in which a job leaves a worker's hands. `failed` is tried again; `timeout` and `crashed` are counted besides
-`failed` or `dead`; `lost` is an outcome that was refused, `unwritten` one that the store did not take."""
+`failed` or `dead`; `cancelled` is one that somebody cancelled while it ran, `lost` any other outcome that was refused,
+`unwritten` one that the store did not take."""
 
 
 class Histogram:
@@ -68,7 +69,7 @@ class Counters:
                 if isinstance(one.outcome, Failed) and one.outcome.cause != "error":
                     endings["timeout" if one.outcome.cause == "timeout" else "crashed"] += 1
             else:
-                endings["lost" if isinstance(result, LeaseConflict) else "unwritten"] += 1
+                endings[_loss(one) if isinstance(result, LeaseConflict) else "unwritten"] += 1
             if one.claim.started_ns:
                 figures.run.add(one.run_ns / 1e9)
             if one.claim.wait_us >= 0:
@@ -77,6 +78,10 @@ class Counters:
     def total(self, ending: str) -> int:
         """Over all kinds."""
         return sum(kind.endings[ending] for kind in self.kinds.values())
+
+
+def _loss(one: Settled) -> str:
+    return "cancelled" if one.claim.job.lost.reason == "cancelled" else "lost"
 
 
 def _ending(outcome: object, result: JobRecord) -> str:

@@ -50,6 +50,7 @@ class Crew:
         jitter: float,
         worker_id: str,
         on_room: Callable[[], None],
+        why_lost: Callable[[Claim], str],
         lease_one: Callable[[Share, Sequence[Exact]], Claim | None],
     ) -> None:
         self._config = config
@@ -62,6 +63,7 @@ class Crew:
         self._chance = random.Random(secrets.randbits(64))
         self._worker_id = worker_id
         self._on_room = on_room
+        self._why_lost = why_lost
         self._lease_one = lease_one
         self._threads: Threads[Claim] = Threads("telha-task", concurrency, self._run_in_thread)
         self._loop = Loop()
@@ -93,7 +95,7 @@ class Crew:
     def over(self, claim: Claim, reason: str) -> None:
         """Its lease is over before its handler is: tell the handler, and stop it if its time was up."""
         if reason == "lost":
-            claim.job.lost.set(reason)
+            claim.job.lost.set(self._why_lost(claim))
             return
         if not self._roster.decide(claim):
             return
@@ -160,7 +162,7 @@ class Crew:
         """Let its time run; the outcome of a job whose handler is not to be called."""
         claim.started_ns = time.monotonic_ns()
         if claim.held.over is not None:  # it waited in line for too long
-            claim.job.lost.set("lost")
+            claim.job.lost.set(self._why_lost(claim))
             return GivenBack()  # which is refused, and told as lost
         try:
             if not self._ticks.begin(claim.record):

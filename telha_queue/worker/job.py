@@ -39,8 +39,9 @@ class Link(Protocol):
 class Lost:
     """Whether a handler still works for somebody. True, and awaitable, once its lease is over.
 
-    `reason` is then "lost" (the store gave the job to others, or somebody ended it), "timeout" or "stalled" (its time
-    was up), or "stopped" (the worker is going away). Its result will not be taken. Safe to use from many threads.
+    `reason` is then "cancelled" (by `Queue.cancel`), "lost" (the store gave the job to others, or somebody ended it),
+    "timeout" or "stalled" (its time was up), or "stopped" (the worker is going away). Its result will not be taken.
+    Safe to use from many threads.
     """
 
     __slots__ = ("_waiters", "reason")

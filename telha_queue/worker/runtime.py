@@ -27,7 +27,7 @@ from telha_queue.worker.lanes import Lane
 from telha_queue.worker.periodic import Ticks
 from telha_queue.worker.roster import Load, Roster
 from telha_queue.worker.run import run
-from telha_queue.worker.settle import Settled, Settler
+from telha_queue.worker.settle import Settled, Settler, why_lost
 from telha_queue.worker.status import status_of
 from telha_queue.worker.task import BytesTask, Task
 from telha_queue.worker.verdict import ErrorRules, Failed, GivenBack
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from telha_queue.queue import Queue
     from telha_queue.scope import Scope
+    from telha_queue.worker.claim import Claim
     from telha_queue.worker.task import AnyTask
 
 log = logging.getLogger("telha_queue.worker")
@@ -110,6 +111,7 @@ class Worker:
             jitter=jitter,
             worker_id=self.worker_id,
             on_room=lambda: self._intake.nudge(),
+            why_lost=lambda claim: why_lost(queue, claim.record),
             lease_one=lambda share, kinds: self._intake.lease_one(share, kinds),
         )
         self._intake = Intake(
@@ -258,8 +260,7 @@ class Worker:
             elif isinstance(one.outcome, Failed) and isinstance(one.result, JobRecord):
                 _tell_failure(one.result, one.outcome)
             elif isinstance(one.result, Exception):
-                one.claim.job.lost.set("lost")
-                log.warning("job %s: its outcome was refused: %s", one.claim.record.job_id, one.result)
+                _tell_loss(self.queue, one.claim, one.result)
         self.counters.add(batch)
         self._roster.settled(len(batch))
 
@@ -278,6 +279,14 @@ def _checked(tasks: Iterable[AnyTask]) -> list[AnyTask]:
     if twice := sorted({kind for kind in kinds if kinds.count(kind) > 1}):
         raise ConfigError(f"two tasks for one kind: {', '.join(twice)}")
     return listed
+
+
+def _tell_loss(queue: Queue, claim: Claim, refusal: Exception) -> None:
+    claim.job.lost.set(why_lost(queue, claim.record))
+    if claim.job.lost.reason == "cancelled":
+        log.warning("job %s (%s) was cancelled while it ran", claim.record.job_id, claim.task.kind)
+    else:
+        log.warning("job %s: its outcome was refused: %s", claim.record.job_id, refusal)
 
 
 def _tell_failure(job: JobRecord, failed: Failed) -> None:

@@ -185,6 +185,16 @@ class Settler:
         )
 
 
+def why_lost(queue: Queue, record: JobRecord) -> str:
+    """What became of a lease that was refused: "cancelled" with its job, or else "lost". Reads the job's row."""
+    try:
+        now = queue.get(record.scope, record.job_id)
+    except JobError:
+        return "lost"
+    is_cancelled = now.dead_reason == "cancelled" and now.lease_generation == record.lease_generation
+    return "cancelled" if is_cancelled else "lost"
+
+
 def _failure(one: Settled) -> Failure:
     outcome = one.outcome
     assert isinstance(outcome, Failed)

@@ -103,6 +103,8 @@ class _Task(Generic[R]):
         idempotency_key: str | _Same | None = _SAME,
         max_attempts: int | _Same | None = _SAME,
         headers: Mapping[str, str] | _Same | None = _SAME,
+        expires_at: int | _Same | None = _SAME,
+        expires_secs: float | _Same | None = _SAME,
     ) -> Self:
         """The same task with other arguments for `Queue.enqueue`; what is not given stays."""
         given = {
@@ -112,6 +114,8 @@ class _Task(Generic[R]):
             "idempotency_key": idempotency_key,
             "max_attempts": max_attempts,
             "headers": headers,
+            "expires_at": expires_at,
+            "expires_secs": expires_secs,
         }
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)

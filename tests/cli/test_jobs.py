@@ -123,7 +123,7 @@ def test_reap_takes_expired_leases_back_and_tells_which_jobs_died(
         assert queue.find(again).state == JobState.PENDING
         assert queue.find(last).state == JobState.DEAD
     assert json.loads(telha("jobs", "reap", "--json").stdout) == {
-        "reclaimed": 0, "dead": 0, "dead_jobs": [], "corrupt": 0,
+        "reclaimed": 0, "dead": 0, "dead_jobs": [], "corrupt": 0, "expired": 0,
     }  # fmt: skip
 
 
@@ -193,3 +193,51 @@ def test_the_other_words_for_states_are_understood(telha: Telha, opened: Callabl
                 verb(lease)
     ran = telha("jobs", "list", "--state", name, "--json")
     assert [json.loads(line)["job_id"] for line in ran.stdout.splitlines()] == [str(ids[name])]
+
+
+def test_cancel_ends_jobs_and_names_those_it_cannot(
+    telha: Telha, opened: Callable[..., Queue], kill_job: Callable[..., object]
+) -> None:
+    with opened() as queue:
+        dead = kill_job(queue).job_id
+        held, waiting = (queue.enqueue(ACME, "embed", priority=n).job_id for n in (1, 2))
+        queue.lease_next(ACME, worker_id="w1")
+    ran = telha("jobs", "cancel", waiting, dead, held, "--reason", "not needed")
+    assert ran.exit_code == 1
+    assert ran.stdout.splitlines() == [f"{job_id} dead" for job_id in (waiting, held)]
+    assert ran.stderr == f"telha: job {dead}: cannot cancel a job that is dead\n"
+    shown = telha("jobs", "show", held).stdout
+    assert "state     dead, cancelled\n" in shown
+    assert shown.rstrip().endswith("cancelled  not needed")
+    assert "cancelled; not needed" in telha("jobs", "list", "--state", "dead").stdout
+    assert json.loads(telha("jobs", "retry", held, "--json").stdout)["state"] == "pending"
+
+
+def test_reschedule_moves_pending_jobs_in_line(telha: Telha, opened: Callable[..., Queue], clock: ManualClock) -> None:
+    clock.advance(time.time() - clock() / 1e6 - 3600)
+    with opened() as queue:
+        first, gated = queue.enqueue(ACME, "a").job_id, queue.enqueue(ACME, "b", delay_secs=7200).job_id
+        held = queue.enqueue(ACME, "c", priority=0).job_id
+        queue.lease_next(ACME, "c", worker_id="w1")
+    ran = telha("jobs", "reschedule", gated, held, "--priority", 7, "--delay-secs", 0)
+    assert (ran.exit_code, ran.stdout) == (1, f"{gated} pending\n")
+    assert ran.stderr == f"telha: job {held}: cannot reschedule a job that is leased\n"
+    assert telha("jobs", "reschedule", first, "--not-before", "2030-01-01").stdout == f"{first} pending\n"
+    assert telha("jobs", "reschedule", first).exit_code == 2
+    with opened() as queue:
+        assert queue.lease_next(ACME, worker_id="w1").job_id == gated
+        assert queue.find(first).not_before == microseconds(datetime(2030, 1, 1, tzinfo=UTC))
+
+
+def test_a_job_that_expires_says_so_until_it_is_buried(telha: Telha, opened: Callable[..., Queue]) -> None:
+    job_id = telha("jobs", "enqueue", "x", "--create", "--expires-secs", 1800).stdout.strip()
+    shown = telha("jobs", "show", job_id).stdout
+    assert "state     pending, expires in " in shown
+    assert "\nexpires   20" in shown
+    assert "expires in " in telha("jobs", "list").stdout
+    assert json.loads(telha("jobs", "list", "--json").stdout)["expires_at"] > time.time() * 1e6
+    with opened() as queue:
+        queue.reap_expired(round(time.time() * 1e6) + 1_800_000_000)
+        queue.enqueue(ACME, "y", expires_secs=0.000001)
+    assert telha("jobs", "reap").stdout == "0 reclaimed, 0 dead, 1 expired\n"
+    assert "state     dead, expired\n" in telha("jobs", "show", job_id).stdout

@@ -26,6 +26,7 @@ specs = st.builds(
     idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
     max_attempts=st.sampled_from((None, None, 1, 2)),
     headers=st.sampled_from((None, None, {"traceparent": "00-1"})),
+    expires_secs=st.sampled_from((None, None, None, 1, 6, 30)),
 )
 changes = st.sampled_from(("complete", "complete", "fail", "release", "checkpoint", "retry"))
 own_rows = st.tuples(

@@ -140,6 +140,17 @@ class Lives(Transactions):
     def retry(self, lease):
         self.agree(lambda queue: queue.retry(lease.scope, lease.job_id))
 
+    @rule(lease=leases, reason=st.sampled_from(("", "no longer needed")))
+    def cancel(self, lease, reason):
+        self.agree(lambda queue: queue.cancel(lease.scope, lease.job_id, reason))
+
+    @rule(number=st.integers(0, 30), priority=st.sampled_from((None, 0, 1, 2)), delay=delays)
+    def reschedule(self, number, priority, delay):
+        jobs = everything(self.oracle)
+        if number < len(jobs):
+            how = {"priority": priority, "delay_secs": delay}
+            self.agree(lambda queue: queue.reschedule(jobs[number].scope, jobs[number].job_id, **how))
+
     @rule(lease=leases)
     def read(self, lease):
         self.agree(lambda queue: queue.get(lease.scope, lease.job_id))

@@ -14,15 +14,16 @@ LARGE = b"y" * 5000
 
 
 def filled(path, clock):
-    """A job in every state and in two scopes; 0 and 3 have keys, 1 and 3 payloads of their own."""
+    """A job in every state and in two scopes; 0 and 3 have keys, 1 and 3 payloads of their own, 4 and 5 expire."""
     with Queue.open(path, QUICK, clock) as queue:
         jobs = [
             queue.enqueue(ACME, "a", idempotency_key="k0"),
             queue.enqueue(ACME, "b", LARGE),
             queue.enqueue(GLOBEX, "c", priority=7),
             queue.enqueue(GLOBEX, "d", LARGE, idempotency_key="k3"),
-            queue.enqueue(ACME, "e"),
+            queue.enqueue(ACME, "e", expires_secs=3600),
         ]
+        jobs += [queue.enqueue(GLOBEX, "f", expires_secs=60)]
         for kind in "bde":
             lease = queue.lease_next_any(kind, worker_id="w")
             if kind == "d":
@@ -34,6 +35,10 @@ def filled(path, clock):
 
 def key_row(job):
     return job.key[:32] + job.idempotency_key.encode()
+
+
+def expiry_row(job):
+    return job.expires_at.to_bytes(8, "big") + job.job_id.bytes
 
 
 def in_state(job, state):
@@ -96,6 +101,23 @@ CASES = {
         ["payload_orphan"],
     ),
     "payload of no id": (lambda ldb, j: ldb.put("payloads", b"x", b"p"), ["payload_orphan"], ["payload_orphan"]),
+    "expiry gone": (lambda ldb, j: ldb.delete("expiries", expiry_row(j[5])), ["expiry_missing"], ["expiry_missing"]),
+    "expiry at another time": (
+        lambda ldb, j: ldb.put("expiries", bytes(8) + j[5].job_id.bytes, b""),
+        ["expiry_orphan"],
+        ["expiry_orphan"],
+    ),
+    "expiry of a job that never expires": (
+        lambda ldb, j: ldb.put("expiries", bytes(8) + j[0].job_id.bytes, b""),
+        ["expiry_orphan"],
+        ["expiry_orphan"],
+    ),
+    "expiry of nobody": (
+        lambda ldb, j: ldb.put("expiries", bytes(8) + STRANGER, b""),
+        ["expiry_orphan"],
+        ["expiry_orphan"],
+    ),
+    "expiry of no id": (lambda ldb, j: ldb.put("expiries", b"x", b""), ["expiry_orphan"], ["expiry_orphan"]),
     "record cut": (lambda ldb, j: ldb.put("jobs", j[0].key, j[0].value[:-1]), ["job_record"], []),
     "record and key disagree": (
         lambda ldb, j: ldb.put("jobs", j[0].key, with_record(j[0], priority=3)),

@@ -20,11 +20,13 @@ LEAVES = {
     "complete": {"completed"},
     "complete_many": {"completed"},
     "fail": {"failed", "dead"},
-    "release": {"released"},
+    "release": {"released", "dead"},
     "retry": {"retried"},
     "transaction": {"completed", "enqueued"},
+    "cancel": {"cancelled"},
+    "reschedule": {"rescheduled"},
 }
-BY_THE_REAPER = {"reaped", "dead"}
+BY_THE_REAPER = {"reaped", "dead", "expired"}
 """A pass of the reaper does not tell of each job."""
 BATCHES = {"enqueue_many": 5, "lease_many": 4, "complete_many": 4}
 

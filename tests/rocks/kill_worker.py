@@ -43,7 +43,8 @@ class Caller:
         except (LeaseConflict, InvalidTransition):
             tell(self.name, "no", verb)
             return None
-        jobs = result if isinstance(result, list) else [result] if hasattr(result, "key") else []
+        results = result if isinstance(result, list) else [result]
+        jobs = [job for job in results if hasattr(job, "key")]  # not what a verb on many was refused, or counted
         tell(self.name, "ok", verb, *(f"{job.key.hex()} {job.value.hex()}" for job in jobs))
         return result
 
@@ -78,6 +79,7 @@ class Caller:
                 priority=self.random.choice((0, 128, 255)),
                 delay_secs=0.001 if self.count % 7 == 0 else None,
                 idempotency_key=kind if self.count % 2 else None,
+                expires_secs=0.05 if self.count % 11 == 0 else 3600 if self.count % 5 == 0 else None,
             )
             while self.count % 16 == 0 and self.open_jobs() > MAX_OPEN_JOBS:
                 self.work_once()
@@ -94,7 +96,7 @@ class Caller:
         scope = self.random.choice(SCOPES)
         if self.random.random() < 0.1:
             leases = self.call("lease_many", scope, 4, worker_id=self.name, lease_ttl_secs=300)
-            self.call("complete_many", leases) if leases else None  # none is refused: nobody reaps within 300 s
+            self.call("complete_many", leases) if leases else None
             return
         lease = self.call("lease_next", scope, worker_id=self.name, lease_ttl_secs=ttl_secs, wait_secs=0.01)
         if lease is None:
@@ -117,6 +119,11 @@ class Caller:
             self.call("reopen" if self.count % 40 == 0 else "flush" if self.count % 10 == 0 else "reap_expired")
             for dead in self.queue.list(state=JobState.DEAD, limit=5):
                 self.call("retry", dead.scope, dead.job_id)
+            for job in self.queue.list(state=JobState.PENDING, limit=3):
+                self.call("reschedule", job.scope, job.job_id, priority=self.random.choice((0, 128, 200)))
+            for state in (JobState.PENDING, JobState.LEASED):
+                for job in self.queue.list(state=state, limit=1):
+                    self.call("cancel", job.scope, job.job_id, "enough")
 
 
 def main(path: str, durability: str, seed: str) -> None:

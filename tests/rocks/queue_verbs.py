@@ -40,6 +40,8 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "transaction": lambda: commit(queue),
         "data get": lambda: queue.data("f").get(b"k"),
         "data scan": lambda: queue.data("f").scan(),
+        "cancel": lambda: queue.cancel(ACME, lease.job_id),
+        "reschedule": lambda: queue.reschedule(ACME, lease.job_id, priority=1),
         "get": lambda: queue.get(ACME, lease.job_id),
         "find": lambda: queue.find(lease.job_id),
         "find_leased_any": lambda: queue.find_leased_any(lease.job_id),

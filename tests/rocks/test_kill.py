@@ -65,7 +65,8 @@ def test_every_acknowledged_call_is_there_after_kill_9(path, kill, ldb, durabili
 
 def test_the_kills_reach_every_verb(path, kill):
     verbs = {"enqueue", "enqueue_many", "lease_next", "lease_many", "extend", "checkpoint", "stats", "complete"}
-    verbs |= {"complete_many", "fail", "release", "retry", "reap_expired", "transaction"}
+    verbs |= {"complete_many", "fail", "release", "retry", "reap_expired", "transaction", "cancel"}
+    verbs |= {"reschedule"}
     ledger = Ledger()
     for seed in range(10):  # on a busy machine some threads have hardly begun when the process is killed
         for line in kill("os", f"all {seed}", 4000):
@@ -119,6 +120,8 @@ def check_invariants(ldb) -> None:
     keyed = {key[:32] + record[11].encode(): job_id for job_id, (key, record) in jobs.items() if record[11] is not None}
     assert rows["idempotency"] == keyed
     assert {job_id for job_id, (_, record) in jobs.items() if record[2] is None} == rows["payloads"].keys()
+    expiring = {at_and_id(record, job_id): record[5] for job_id, (_, record) in jobs.items() if len(record) > 22}
+    assert {row for row, state in expiring.items() if state < 2 and row} <= rows["expiries"].keys() <= expiring.keys()
     for job_id, (key, record) in jobs.items():
         assert (record[5], record[3], record[4], record[0]) == (
             key[32],
@@ -128,3 +131,8 @@ def check_invariants(ldb) -> None:
         )
         assert UUID(bytes=job_id).version == 7
         assert record[15] == len(record[2] if record[2] is not None else rows["payloads"][job_id])
+
+
+def at_and_id(record, job_id):
+    """The key of a job's row in the expiries family; None for one that does not expire."""
+    return None if record[22] is None else record[22].to_bytes(8, "big") + job_id

@@ -42,7 +42,9 @@ HEADERS = st.one_of(
     st.none(), st.none(), st.dictionaries(TEXTS, TEXTS, max_size=2), st.sampled_from([{}, "a", {"k": "x" * 1024}])
 )
 SPECS = st.builds(
-    JobSpec, TEXTS, PAYLOADS, NUMBERS, NUMBERS, st.sampled_from([None, 1, 0.5, "x"]), TEXTS, NUMBERS, HEADERS
+    JobSpec,
+    *(TEXTS, PAYLOADS, NUMBERS, NUMBERS, st.sampled_from([None, 1, 0.5, "x"]), TEXTS, NUMBERS, HEADERS),
+    *(st.sampled_from([None, None, START_US + 5, START_US, 1.5]), st.sampled_from([None, None, 1, 0.5, 0, "x"])),
 )
 
 
@@ -58,7 +60,7 @@ def told(call):
 def values(result):
     if isinstance(result, InvalidArgument):
         return type(result), str(result)
-    names = ("kind", "payload", "priority", "not_before", "idempotency_key", "max_attempts", "headers")
+    names = ("kind", "payload", "priority", "not_before", "idempotency_key", "max_attempts", "headers", "expires_at")
     if isinstance(result, _seam.Token):
         names = ("scope", "job_id", "worker_id", "lease_generation")
     if isinstance(result, (_seam.Token, _seam.NewJob)):
