@@ -35,6 +35,7 @@ struct Audit {
   uint64_t ids = 0;  // side rows that a job accounts for, here and below
   uint64_t names = 0;
   uint64_t payloads = 0;
+  uint64_t results = 0;
   bool has_mended = false;
   Survey survey;
   Findings findings;
@@ -46,7 +47,7 @@ struct Audit {
   // Forgets all that was found.
   void reset() noexcept {
     is_partial = has_mended = false;
-    jobs = ids = names = payloads = 0;
+    jobs = ids = names = payloads = results = 0;
     findings = {};
     lost_ids = lost_names = {};
     mends.clear();

@@ -29,6 +29,9 @@ cdef extern from "findings.hpp" namespace "telha" nogil:
         PAYLOAD_MISSING "telha::Found::kPayloadMissing"
         PAYLOAD_WRONG "telha::Found::kPayloadWrong"
         PAYLOAD_ORPHAN "telha::Found::kPayloadOrphan"
+        RESULT_MISSING "telha::Found::kResultMissing"
+        RESULT_WRONG "telha::Found::kResultWrong"
+        RESULT_ORPHAN "telha::Found::kResultOrphan"
         CLOCK_WRONG "telha::Found::kClockWrong"
         FLOOR_WRONG "telha::Found::kFloorWrong"
         FOUND_COUNT "telha::Found::kCount"
@@ -80,6 +83,7 @@ cdef extern from "audit.hpp" namespace "telha" nogil:
         uint64_t ids
         uint64_t names
         uint64_t payloads
+        uint64_t results
         Survey survey
         Findings findings
         FewIds lost_ids

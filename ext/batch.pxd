@@ -10,7 +10,11 @@ from lookup cimport ID_ROW_BYTES, encode_id_row
 from record cimport Bytes, is_nil
 from rocksdb cimport ColumnFamilyHandle, Slice, WriteBatch
 from row cimport Row
-from store cimport IDEMPOTENCY, IDS, JOBS, PAYLOADS, Store, slice_of, slice_of_bytes
+from store cimport IDEMPOTENCY, IDS, JOBS, PAYLOADS, RESULTS, Store, slice_of, slice_of_bytes
+
+cdef enum:
+    # A longer payload or result stands in a row of its own, so that no transition has to copy it.
+    MAX_INLINE_BYTES = 4096
 
 
 cdef inline void put_new_job(
@@ -29,8 +33,13 @@ cdef inline void put_new_job(
 
 
 cdef inline void put_moved_job(Store* store, WriteBatch* batch, const Row& old, const Row& row) noexcept nogil:
-    """Add a transition: the row under its old key goes, the new one comes. Side rows do not change."""
+    """Add a transition: the row under its old key goes, the new one comes. Side rows do not change, see put_result."""
     cdef ColumnFamilyHandle* jobs = store.database.family(JOBS)
     if key_state(old.key()) != key_state(row.key()):  # the rest of a key never changes
         batch.Delete(jobs, Slice(old.key(), KEY_BYTES))
     batch.Put(jobs, Slice(row.key(), KEY_BYTES), slice_of_bytes(row.value()))
+
+
+cdef inline void put_result(Store* store, WriteBatch* batch, const Row& row, Bytes result_aside) noexcept nogil:
+    """Add the result of a job that is completed in the same batch."""
+    batch.Put(store.database.family(RESULTS), Slice(row.job_id(), JOB_ID_BYTES), slice_of_bytes(result_aside))

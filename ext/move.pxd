@@ -7,11 +7,13 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 from announce cimport tell_moved
+from batch cimport put_result
 from command cimport RETRY, Command
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from memory cimport JobId, Lock
 from outcome cimport CODE_NOT_FOUND, Fault, List, Outcome, fault_of
+from record cimport is_nil
 from rocksdb cimport WriteBatch
 from row cimport Row
 from store cimport Store, Visit, fresh_batch
@@ -58,6 +60,8 @@ cdef inline Fault move_jobs(
         out.at(i).fault = _find(store, moves, i, distinct < n, out, &row)
         if out.at(i).fault.ok():
             out.at(i).fault = transit(store, row, &moves[i].command, now_us, batch, out.at(i))
+            if not is_nil(moves[i].command.result_aside) and out.at(i).fault.ok():
+                put_result(store, batch, out.at(i).row, moves[i].command.result_aside)
         if atomic and not out.at(i).fault.ok():
             is_off = True
             break

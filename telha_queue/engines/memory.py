@@ -28,7 +28,7 @@ from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
 from telha_queue.transitions import step
 
 ASIDE_BYTES = 4096
-"""A payload longer than this is kept beside its record, as on disk."""
+"""A payload or a result longer than this is kept beside its record, as on disk."""
 
 
 class MemoryEngine(Locked, Diskless):
@@ -100,17 +100,30 @@ class MemoryEngine(Locked, Diskless):
 
     def complete_and_lease(self, token: Token, kinds: Kinds, ttl_us: int, now_us: int) -> JobRecord | None:
         with self._locked():
-            done = self.complete(token, False, now_us)
+            done = self.complete(token, False, None, now_us)
             return self.lease_next(done.scope.key, kinds, token.worker_id, ttl_us, now_us)
 
-    def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
-        return self._fenced(token, Command(Verb.CHECKPOINT, continuation=continuation, ttl_us=ttl_us), now_us)
+    def checkpoint(self, token: Token, continuation: bytes, durable: bool, ttl_us: int, now_us: int) -> JobRecord:
+        command = Command(Verb.CHECKPOINT, continuation=continuation, durable=durable, ttl_us=ttl_us)
+        return self._fenced(token, command, now_us)
+
+    def progress(self, token: Token, millionths: int, text: str | None, ttl_us: int, now_us: int) -> JobRecord:
+        return self._fenced(token, Command(Verb.PROGRESS, progress=millionths, detail=text, ttl_us=ttl_us), now_us)
 
     def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.STATS, detail=detail), now_us)
 
-    def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
-        return self._fenced(token, Command(Verb.COMPLETE, accept_late=accept_late), now_us)
+    def complete(self, token: Token, accept_late: bool, result: bytes | None, now_us: int) -> JobRecord:
+        command = Command(Verb.COMPLETE, accept_late=accept_late)
+        if result is None:
+            return self._fenced(token, command, now_us)
+        aside = len(result) > ASIDE_BYTES
+        command = command._replace(result=None if aside else result, result_bytes=len(result))
+        with self._locked():
+            done = self._fenced(token, command, now_us)
+            if aside:
+                self._results[token.job_id] = result
+            return done
 
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
         commands = [Command(Verb.COMPLETE, accept_late=accept_late)] * len(tokens)
@@ -281,8 +294,11 @@ class MemoryEngine(Locked, Diskless):
 
     def _stored(self, key: bytes, at_us: int) -> JobRecord:
         self._last_seen_us = max(self._last_seen_us, at_us)
-        if self._rows[key].state == JobState.PENDING:
+        state = self._rows[key].state
+        if state == JobState.PENDING:
             self._grow_ticket()
+        elif state != JobState.LEASED:
+            self._tell_end()
         return self._record(key)
 
     def _find(self, scope: bytes | None, job_id: bytes) -> bytes:
