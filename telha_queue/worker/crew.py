@@ -15,7 +15,7 @@ from telha_queue.worker import handler
 from telha_queue.worker.children import Children
 from telha_queue.worker.loop import Loop
 from telha_queue.worker.threads import Threads
-from telha_queue.worker.verdict import Done, ErrorRules, Failed, GivenBack, Outcome, described
+from telha_queue.worker.verdict import Done, ErrorRules, Failed, GivenBack, Outcome, described, within
 
 if TYPE_CHECKING:
     from telha_queue.config import QueueConfig
@@ -200,7 +200,8 @@ class Crew:
 
     def _settle(self, claim: Claim, outcome: Outcome) -> None:
         if self._roster.decide(claim):
-            self._settler.put(claim, self._spread(claim, outcome))
+            claim.end_progress()
+            self._settler.put(claim, self._spread(claim, within(outcome, self._config.max_payload_bytes)))
 
     def _leave(self, claim: Claim) -> Claim | None:
         following = self._roster.leave(claim)

@@ -1,4 +1,4 @@
-"""The examples of docs/workers.md run as they stand, and print what the page says."""
+"""The examples of docs/workers.md and docs/results.md run as they stand, and print what the page says."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "workers.md").read_text()
-EXAMPLES = re.findall(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", PAGE, re.DOTALL)
+PAGES = [(ROOT / "docs" / name).read_text() for name in ("workers.md", "results.md")]
+EXAMPLE = re.compile(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
+EXAMPLES = [example for page in PAGES for example in EXAMPLE.findall(page)]
 
 
 def test_every_example_was_found():
-    assert len(EXAMPLES) == PAGE.count("```python")
+    assert len(EXAMPLES) == sum(page.count("```python") for page in PAGES)
 
 
 @pytest.mark.parametrize(("title", "program", "output"), EXAMPLES, ids=[title for title, _, _ in EXAMPLES])
