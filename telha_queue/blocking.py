@@ -16,10 +16,6 @@ from telha_queue.errors import NotEnded
 from telha_queue.job import JobRecord, JobState
 from telha_queue.named import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from uuid import UUID
-
 _TICKET_BITS = 64
 _TOLD = (1 << _TICKET_BITS) - 1
 MAX_TICKET = (1 << 63 + _TICKET_BITS) - 1
@@ -68,18 +64,18 @@ def wait_ready(scope: bytes | None, kinds: Kinds, ticket: int, wait_us: int, eng
     engine.ready_ticket(scope)  # raises if the sleep has ended because the engine was closed
 
 
-def ended_within(wait_us: int, scope: bytes, job_id: UUID, engine: Engine) -> JobRecord:
+def ended_within(wait_us: int, scope: bytes, job_id: bytes, engine: Engine) -> JobRecord:
     """The job once it is completed or dead. Raises NotEnded when the time is over, JobNotFound, StoreClosed."""
     give_up_ns = time.monotonic_ns() + 1000 * wait_us
     while True:
-        ticket = engine.ended_ticket(job_id.bytes)
-        record = engine.get(scope, job_id.bytes)
+        ticket = engine.ended_ticket(job_id)
+        record = engine.get(scope, job_id)
         if record.state in (JobState.COMPLETED, JobState.DEAD):
             return record
         left_us = (give_up_ns - time.monotonic_ns()) // 1000
         if left_us <= 0:
-            raise NotEnded(job_id, state=record.state, waited_secs=wait_us / 1_000_000)
-        engine.wait_ended(job_id.bytes, ticket, left_us)
+            raise NotEnded(record.job_id, state=record.state, waited_secs=wait_us / 1_000_000)
+        engine.wait_ended(job_id, ticket, left_us)
 
 
 def _looked_us(ticket: int) -> int:

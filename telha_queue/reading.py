@@ -93,9 +93,8 @@ class ReadableQueue(OpenQueue):
         JobNotFound for an unknown id and for one of another scope; StoreClosed when the queue is closed meanwhile.
         Ctrl-C ends the wait within 50 ms. A dead job that is retried before this has seen it is waited for again.
         """
-        key, wait_us = scope_key(scope), check.span_us("timeout_secs", timeout_secs)
-        check.uuid_bytes(job_id)
-        return ended_within(wait_us, key, job_id, self._engine)
+        key, id_bytes = scope_key(scope), check.uuid_bytes(job_id)
+        return ended_within(check.span_us("timeout_secs", timeout_secs), key, id_bytes, self._engine)
 
     def now_us(self) -> int:
         """The time by this queue's clock, in microseconds: never earlier than it was."""
