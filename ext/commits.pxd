@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libcpp.string cimport string
 
 from arguments cimport read_command
-from convert cimport bytes_of, bytes_or_null, read_new_job
+from convert cimport bytes_of, bytes_or_null, read_new_job, read_result
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, raise_for
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
@@ -29,8 +29,8 @@ cdef inline tuple call_transact(Store* store, changes, groups, puts, int64_t now
     cdef List[List[Outcome]] stored
     cdef Fault fault
     cdef size_t i
-    for scope, job_id, command in changes:
-        _read_change(scope, job_id, command, c_moves.add())
+    for scope, job_id, command, result in changes:
+        _read_change(scope, job_id, command, result, c_moves.add())
     for scope, jobs in groups:
         _read_group(scope, jobs, &c_jobs, c_groups.add())
     for key, value in puts:
@@ -57,11 +57,13 @@ cdef inline tuple call_transact(Store* store, changes, groups, puts, int64_t now
     return records_of(&moved, source), [records_of(stored.at(i), source) for i in range(stored.size())]
 
 
-cdef inline int _read_change(bytes scope, bytes job_id, command, Move* out) except -1:
+cdef inline int _read_change(bytes scope, bytes job_id, command, bytes result, Move* out) except -1:
     out.scope = bytes_or_null(scope, SCOPE_BYTES)
     out.job_id = bytes_or_null(job_id, JOB_ID_BYTES)
     out.known_key = NULL
-    return read_command(command, &out.command)
+    out.command.result_aside = nil()
+    read_command(command, &out.command)
+    return read_result(result, &out.command)
 
 
 cdef inline int _read_group(bytes scope, list jobs, List[CoreJob]* c_jobs, Group* out) except -1:

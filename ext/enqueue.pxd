@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport tell_new
-from batch cimport put_new_job
+from batch cimport MAX_INLINE_BYTES, put_new_job
 from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, make_job_id
 from lookup cimport find_row, get
 from memory cimport JobId, Lock, id_of_text
@@ -24,10 +24,6 @@ from rocksdb cimport PinnableSlice, WriteBatch
 from row cimport Row, encode_row
 from store cimport IDEMPOTENCY, Store, Visit, fresh_batch, slice_of, view_row
 
-
-cdef enum:
-    # A longer payload stands in a row of its own, so that no transition has to copy it.
-    MAX_INLINE_PAYLOAD_BYTES = 4096
 
 cdef struct NewJob:
     Bytes kind
@@ -184,7 +180,7 @@ cdef inline void _add_new(
     record.job_id.size = JOB_ID_BYTES
     record.kind = job.kind
     record.payload_bytes = job.payload.size
-    if job.payload.size > MAX_INLINE_PAYLOAD_BYTES:
+    if job.payload.size > MAX_INLINE_BYTES:
         aside = job.payload
     else:
         record.payload = job.payload

@@ -7,11 +7,13 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 from announce cimport tell_moved
+from batch cimport put_result
 from command cimport CANCEL, RESCHEDULE, RETRY, Command, Verb
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, PENDING, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from memory cimport JobId, Lock
 from outcome cimport CODE_NOT_FOUND, Fault, List, Outcome, fault_of
+from record cimport is_nil
 from rocksdb cimport WriteBatch
 from row cimport Row
 from store cimport Store, Visit, fresh_batch
@@ -78,6 +80,8 @@ cdef inline bint gather_moves(
         out.at(i).fault = _find(store, moves, i, has_repeats, out, &row)
         if out.at(i).fault.ok():
             out.at(i).fault = transit(store, row, &moves[i].command, now_us, batch, out.at(i))
+            if not is_nil(moves[i].command.result_aside) and out.at(i).fault.ok():
+                put_result(store, batch, out.at(i).row, moves[i].command.result_aside)
         is_good = is_good and out.at(i).fault.ok()
     return is_good
 

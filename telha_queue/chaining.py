@@ -38,19 +38,30 @@ class ChainingQueue(OperableQueue):
         return done
 
     def enqueue_chained(
-        self, lease: JobRecord | Lease, jobs: Iterable[JobSpec], *, late: str = "refuse", durability: str | None = None
+        self,
+        lease: JobRecord | Lease,
+        jobs: Iterable[JobSpec],
+        *,
+        result: bytes | None = None,
+        late: str = "refuse",
+        durability: str | None = None,
     ) -> JobRecords:
         """Finish a job and store its successors, up to 999, in its scope, in one write; returns the successors.
 
         They are there if and only if the first is completed. Raises LeaseConflict when the lease is lost.
         """
-        return self._chain(lease, late, jobs, durability)[1:]
+        return self._chain(lease, result, late, jobs, durability)[1:]
 
     def _chain(
-        self, lease: JobRecord | Lease, late: str, then: Iterable[JobSpec], durability: str | None
+        self,
+        lease: JobRecord | Lease,
+        result: bytes | None,
+        late: str,
+        then: Iterable[JobSpec],
+        durability: str | None,
     ) -> JobRecords:
         """The finished job and its successors."""
         with self.transaction(durability=durability) as tx:
-            tx.complete(lease, late=late)
+            tx.complete(lease, result=result, late=late)
             tx.enqueue_many(lease.scope, then)
         return tx.jobs

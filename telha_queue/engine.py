@@ -86,6 +86,8 @@ class Change(NamedTuple):
     scope: bytes | None
     job_id: bytes
     command: Command
+    result: bytes | None = None
+    """Of a completion."""
 
 
 class Group(NamedTuple):
@@ -155,14 +157,23 @@ class Engine(Protocol):
         and a refused one harms no other; `atomic` raises the first refusal and leaves everything as it is.
         """
 
-    def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
-        """Keep a continuation for as long as this lease lasts, and extend it in the same write."""
+    def checkpoint(self, token: Token, continuation: bytes, durable: bool, ttl_us: int, now_us: int) -> JobRecord:
+        """Keep a continuation for as long as this lease lasts, and extend it in the same write.
+
+        A `durable` one is kept beside it, until the job is completed.
+        """
+
+    def progress(self, token: Token, millionths: int, text: str | None, ttl_us: int, now_us: int) -> JobRecord:
+        """Say how much of the work is done, until the next lease, and extend this one in the same write."""
 
     def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
         """Add a line to the job's trail."""
 
-    def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
-        """Finish the job. `accept_late` also accepts it after a reap, while nobody has leased the job since."""
+    def complete(self, token: Token, accept_late: bool, result: bytes | None, now_us: int) -> JobRecord:
+        """Finish the job. `accept_late` also accepts it after a reap, while nobody has leased the job since.
+
+        A result is kept with it for good, in the same write.
+        """
 
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
         """Finish many in one write."""
@@ -254,6 +265,15 @@ class Engine(Protocol):
 
         Returns at once when that has happened already, so nothing can slip in between. May return early, as it does
         when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
+        """
+
+    def ended_ticket(self, job_id: bytes) -> int:
+        """A number that grows whenever that job is completed or dead; for wait_ended. It may grow for others too."""
+
+    def wait_ended(self, job_id: bytes, ticket: int, timeout_us: int) -> None:
+        """Sleep until that job may have been completed or dead since the ticket was taken, or the time is over.
+
+        As wait_ready: nothing can slip in between, and it may return early.
         """
 
     def renewer(self) -> Renewer:

@@ -92,9 +92,11 @@ class Transaction:
         """Store jobs."""
         self._add_jobs(scope, new_jobs(jobs, self._max_payload_bytes, self._now_us(), True))  # type: ignore[arg-type]
 
-    def complete(self, lease: JobRecord | Lease, *, late: str = "refuse") -> None:
-        """Finish a job."""
-        self._add_fenced(lease, Command(Verb.COMPLETE, accept_late=check.late(late)))
+    def complete(self, lease: JobRecord | Lease, *, result: bytes | None = None, late: str = "refuse") -> None:
+        """Finish a job, and keep a result with it."""
+        kept = None if result is None else check.blob("result", result, self._max_payload_bytes)
+        self._weigh(len(kept or b""))
+        self._add_fenced(lease, Command(Verb.COMPLETE, accept_late=check.late(late)), kept)
 
     def fail(
         self,
@@ -113,11 +115,19 @@ class Transaction:
         """Give a job back unspent."""
         self._add_fenced(lease, Command(Verb.RELEASE, delay_us=check.span_us("delay_secs", delay_secs)))
 
-    def checkpoint(self, lease: JobRecord | Lease, continuation: bytes, *, lease_ttl_secs: float | None = None) -> None:
+    def checkpoint(
+        self,
+        lease: JobRecord | Lease,
+        continuation: bytes,
+        *,
+        durable: bool = False,
+        lease_ttl_secs: float | None = None,
+    ) -> None:
         """Keep a continuation, and extend the lease."""
         kept = check.continuation(continuation, self._max_payload_bytes)
         self._weigh(len(kept))
-        self._add_fenced(lease, Command(Verb.CHECKPOINT, continuation=kept, ttl_us=check.heartbeat_us(lease_ttl_secs)))
+        ttl_us, lasts = check.heartbeat_us(lease_ttl_secs), check.flag("durable", durable)
+        self._add_fenced(lease, Command(Verb.CHECKPOINT, continuation=kept, durable=lasts, ttl_us=ttl_us))
 
     def retry(self, scope: Scope, job_id: UUID) -> None:
         """Put a dead job back to Pending."""
@@ -141,10 +151,10 @@ class Transaction:
         """Remove a key and its value, if they are there."""
         self._add_put(Put(row_key(family, key), None))
 
-    def _add_fenced(self, lease: JobRecord | Lease, command: Command) -> None:
+    def _add_fenced(self, lease: JobRecord | Lease, command: Command, result: bytes | None = None) -> None:
         held = token(lease)
         fenced = command._replace(worker_id=held.worker_id, lease_generation=held.lease_generation)
-        self._add_change(Change(held.scope, held.job_id, fenced))
+        self._add_change(Change(held.scope, held.job_id, fenced, result))
 
     def _add_change(self, change: Change) -> None:
         self._require_room(1)

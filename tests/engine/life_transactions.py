@@ -28,22 +28,23 @@ specs = st.builds(
     headers=st.sampled_from((None, None, {"traceparent": "00-1"})),
     expires_secs=st.sampled_from((None, None, None, 1, 6, 30)),
 )
-changes = st.sampled_from(("complete", "complete", "fail", "release", "checkpoint", "retry"))
+changes = st.sampled_from(("complete", "complete", "fail", "release", "checkpoint", "retry", "cancel"))
 own_rows = st.tuples(
     st.sampled_from(FAMILIES), st.sampled_from((b"a", b"ab", b"b")), st.sampled_from((None, b"", b"value"))
 )
 
 
-def transaction(changed, new, rows):
+def transaction(changed, result, new, rows):
     """What does all of it in one write, on a queue."""
 
     def commit(queue):
         with queue.transaction() as tx:
             for lease, verb in changed:
-                if verb == "retry":
-                    tx.retry(lease.scope, lease.job_id)
+                if verb in ("retry", "cancel"):
+                    getattr(tx, verb)(lease.scope, lease.job_id)
                 else:
-                    getattr(tx, verb)(lease, *{"fail": ("error",), "checkpoint": (b"here",)}.get(verb, ()))
+                    words = {"fail": ("error",), "checkpoint": (b"here",)}.get(verb, ())
+                    getattr(tx, verb)(lease, *words, **({} if verb != "complete" else {"result": result}))
             for scope, spec in new:
                 tx.enqueue(scope, **spec._asdict())
             for family, key, value in rows:
@@ -70,11 +71,12 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(
         changed=st.lists(st.tuples(leases, changes), max_size=3),
+        result=st.sampled_from((None, b"", b"r" * 4097)),
         new=st.lists(st.tuples(scopes, specs), max_size=3),
         rows=st.lists(own_rows, max_size=3),
     )
-    def transact(self, changed, new, rows):
-        self.agree_on_new(transaction(changed, new, rows))
+    def transact(self, changed, result, new, rows):
+        self.agree_on_new(transaction(changed, result, new, rows))
 
     @invariant()
     def own_rows_are_the_same(self):

@@ -37,6 +37,7 @@ ID_BITS = 2**62 - 1
 
 workers = st.sampled_from(("w1", "w2"))
 filters = st.sampled_from((None, None, "a", Exact("a"), ("b", Exact("ab")), "nothing"))
+results = st.sampled_from((None, None, b"", b"result", b"r" * 4096, b"s" * 4097))
 failings = st.fixed_dictionaries(
     {
         "retryable": st.sampled_from((True, True, False)),
@@ -106,18 +107,22 @@ class Lives(Transactions):
     def extend_any(self, lease):
         self.agree(lambda queue: queue.extend_any(lease.job_id, lease.worker_id, lease.lease_generation))
 
-    @rule(lease=leases, continuation=st.binary(max_size=40))
-    def checkpoint(self, lease, continuation):
-        self.agree(lambda queue: queue.checkpoint(lease, continuation))
+    @rule(lease=leases, continuation=st.binary(max_size=40), durable=st.booleans())
+    def checkpoint(self, lease, continuation, durable):
+        self.agree(lambda queue: queue.checkpoint(lease, continuation, durable=durable))
+
+    @rule(lease=leases, fraction=st.floats(0, 1), text=st.sampled_from((None, "", "page 7")))
+    def progress(self, lease, fraction, text):
+        self.agree(lambda queue: queue.progress(lease, fraction, text))
 
     @rule(lease=leases, detail=st.sampled_from(("", "line", "x" * 4096)), times=st.sampled_from((1, 1, 20, 150)))
     def stats(self, lease, detail, times):
         for _ in range(times):
             self.agree(lambda queue: queue.stats(lease, detail))
 
-    @rule(lease=leases, late=st.sampled_from(("refuse", "accept_if_unclaimed")))
-    def complete(self, lease, late):
-        self.agree(lambda queue: queue.complete(lease, late=late))
+    @rule(lease=leases, late=st.sampled_from(("refuse", "accept_if_unclaimed")), result=results)
+    def complete(self, lease, late, result):
+        self.agree(lambda queue: queue.complete(lease, result=result, late=late))
 
     @rule(batch=st.lists(leases, max_size=5), late=st.sampled_from(("refuse", "accept_if_unclaimed")))
     def complete_many(self, batch, late):

@@ -214,3 +214,27 @@ def test_two_that_want_the_same_jobs_in_other_ways_do_not_wait_for_each_other(qu
 
     found = together(partial(work, first, "b"), partial(work, second, "a"))
     assert found == [second.job_id, first.job_id]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 4097])
+def test_a_result_is_kept_with_the_completion_or_not_at_all(queue, refused, size):
+    lease, lost = leased(queue, 2)
+    queue.cancel(ACME, lost.job_id)
+    with refused(queue, LeaseConflict), queue.transaction() as tx:
+        tx.complete(lease, result=bytes(size))
+        tx.complete(lost)
+    with queue.transaction() as tx:
+        tx.complete(lease, result=bytes(size))
+    assert tx.jobs[0].result == queue.get(ACME, lease.job_id).result == bytes(size)
+    assert queue.fsck().is_clean
+
+
+def test_a_cancelled_job_and_what_takes_its_place_are_one_write(queue):
+    [lease] = leased(queue)
+    with queue.transaction() as tx:
+        tx.cancel(ACME, lease.job_id, "a typo")
+        tx.enqueue(ACME, "embed", b"right")
+    assert [job.state for job in tx.jobs] == [JobState.DEAD, JobState.PENDING]
+    assert tx.jobs[0].events[-1].detail == "a typo"
+    with pytest.raises(LeaseConflict):
+        queue.complete(lease)

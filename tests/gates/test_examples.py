@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("workers", "jobs", "transactions")}
+PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("workers", "jobs", "results", "transactions")}
 EXAMPLE = re.compile(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
 EXAMPLES = [
     pytest.param(*found[1:], id=f"{name}: {found[0]}")

@@ -16,6 +16,7 @@ LEAVES = {
     "lease_many": {"leased"},
     "extend": {"extended"},
     "checkpoint": {"checkpoint"},
+    "progress": {"extended"},
     "stats": {"stats"},
     "complete": {"completed"},
     "complete_many": {"completed"},
@@ -121,6 +122,7 @@ class Ledger:
     def _check_side_rows(self, queue: Queue, job: JobRecord) -> None:
         assert queue.find(job.job_id) == job == queue.get(job.scope, job.job_id)
         assert len(job.payload) == job.payload_bytes
+        assert job.result_bytes == (None if job.result is None else len(job.result))
         if job.idempotency_key is not None:
             again = queue.enqueue(job.scope, "never stored", idempotency_key=job.idempotency_key)
             assert again == job

@@ -102,14 +102,19 @@ class Caller:
         if lease is None:
             return
         for _ in range(self.random.randrange(4)):
-            verb = self.random.choice(("extend", "extend", "checkpoint", "stats"))
-            words = {"extend": (), "checkpoint": (self.random.randbytes(50),), "stats": ("half way",)}[verb]
-            self.call(verb, lease, *words)
+            verb = self.random.choice(("extend", "extend", "checkpoint", "durable", "progress", "stats"))
+            saved = self.random.randbytes(50)
+            words = {"checkpoint": (saved,), "durable": (saved,), "progress": (0.5, "half"), "stats": ("half way",)}
+            more = {"durable": True} if verb == "durable" else {}
+            self.call("checkpoint" if verb == "durable" else verb, lease, *words.get(verb, ()), **more)
         end = self.random.choice(("complete", "complete", "transaction", "fail", "bury", "release", "abandon"))
         if end == "bury":
             self.call("fail", lease, "hopeless", retryable=False)
         elif end == "transaction":
             self.finish_in_one(lease)
+        elif end == "complete":
+            result = self.random.choice((None, b"done", self.random.randbytes(5000)))
+            self.call("complete", lease, result=result)
         elif end != "abandon":
             self.call(end, lease, *(("error",) if end == "fail" else ()))
 
