@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from outcomes import attempt, everything, facts
 
-from telha_queue.job import JobSpec
+from telha_queue.job import JobRecord, JobSpec
 from telha_queue.scope import Scope
 
 SCOPES = (Scope.SYSTEM, Scope.named("acme"), Scope.named("other"))
@@ -26,6 +26,7 @@ specs = st.builds(
     idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
     max_attempts=st.sampled_from((None, None, 1, 2)),
     headers=st.sampled_from((None, None, {"traceparent": "00-1"})),
+    expires_at=st.none(),
     expires_secs=st.sampled_from((None, None, None, 1, 6, 30)),
 )
 changes = st.sampled_from(("complete", "complete", "fail", "release", "checkpoint", "retry", "cancel"))
@@ -63,7 +64,8 @@ class Transactions(RuleBasedStateMachine):
         """Do the same on both and compare what comes of it; the new jobs get the same ids."""
         known = {job.job_id for job in everything(self.oracle)}
         outcome = attempt(verb, self.queue)
-        jobs = outcome if isinstance(outcome, list) else [outcome] if hasattr(outcome, "created_at") else []
+        outcomes = outcome if isinstance(outcome, list) else [outcome]
+        jobs = [job for job in outcomes if isinstance(job, JobRecord)]
         fresh = {job.created_at: job.job_id for job in jobs if job.job_id not in known}
         self.bits = [job_id.int & ID_BITS for _, job_id in sorted(fresh.items())]
         assert facts(outcome) == facts(attempt(verb, self.oracle))
