@@ -7,13 +7,16 @@ inputs are borrowed from Python objects that the caller holds, so nothing is cop
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 
-from announce cimport ready_ticket, wake_all
-from asks cimport call_counts, call_due, call_list, call_wait
+from announce cimport ended_ticket, ready_ticket, wake_all
+from asks cimport call_counts, call_due, call_list, call_wait_ended, call_wait_ready
 from browse cimport STATES
 from built cimport how_built
 from calls cimport call_complete_and_lease, call_enqueue, call_lease, call_moves
-from command cimport CANCEL, CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, RELEASE, RESCHEDULE, RETRY, STATS, Command
-from convert cimport bytes_of, bytes_or_null, command_of, read_kinds, read_loss, read_new_job, read_token, text_bytes
+from command cimport CANCEL, CHECKPOINT, COMPLETE, EXTEND, FAIL, LEASE, PROGRESS, RELEASE, RESCHEDULE, RETRY, STATS
+from command cimport Command
+from commits cimport call_data_get, call_data_scan, call_transact
+from convert cimport bytes_of, bytes_or_null, command_of, text_bytes
+from convert cimport read_kinds, read_loss, read_new_job, read_result, read_token
 from enqueue cimport NewJob as CoreJob
 from faults cimport error_of, forked, raise_for, shown
 from keys cimport JOB_ID_BYTES, SCOPE_BYTES
@@ -132,9 +135,20 @@ cdef class Store(OpenStore):
         command.ttl_us = ttl_us
         return self._fenced(token, &command, now_us)
 
-    def checkpoint(self, Token token not None, bytes continuation not None, int64_t ttl_us, int64_t now_us):
+    def checkpoint(
+        self, Token token not None, bytes continuation not None, bint durable, int64_t ttl_us, int64_t now_us
+    ):
         cdef Command command = command_of(CHECKPOINT)
         command.continuation = bytes_of(continuation)
+        command.durable = durable
+        command.ttl_us = ttl_us
+        return self._fenced(token, &command, now_us)
+
+    def progress(self, Token token not None, int64_t millionths, str text, int64_t ttl_us, int64_t now_us):
+        cdef Command command = command_of(PROGRESS)
+        command.progress = millionths
+        if text is not None:
+            command.detail = text_bytes(text)
         command.ttl_us = ttl_us
         return self._fenced(token, &command, now_us)
 
@@ -143,9 +157,10 @@ cdef class Store(OpenStore):
         command.detail = text_bytes(detail)
         return self._fenced(token, &command, now_us)
 
-    def complete(self, Token token not None, bint accept_late, int64_t now_us):
+    def complete(self, Token token not None, bint accept_late, bytes result, int64_t now_us):
         cdef Command command = command_of(COMPLETE)
         command.accept_late = accept_late
+        read_result(result, &command)
         return self._fenced(token, &command, now_us)
 
     def fail(self, Token token not None, loss not None, int64_t now_us):
@@ -234,6 +249,15 @@ cdef class Store(OpenStore):
         job_id = PyBytes_FromStringAndSize(move.job_id, JOB_ID_BYTES)
         raise error_of(&out.at(0).fault, job_id, move.command.lease_generation, None, None, move.command.verb)
 
+    def transact(self, changes not None, groups not None, puts not None, int64_t now_us):
+        return call_transact(self._c, changes, groups, puts, now_us, self)
+
+    def data_get(self, bytes key not None):
+        return call_data_get(self._c, key)
+
+    def data_scan(self, bytes prefix not None, bytes after not None, size_t limit, size_t max_bytes):
+        return call_data_scan(self._c, prefix, after, limit, max_bytes)
+
     def get(self, bytes scope not None, bytes job_id not None):
         return self._find(scope, job_id)
 
@@ -312,8 +336,23 @@ cdef class Store(OpenStore):
         return None if due_us == INT64_MAX else due_us
 
     def wait_ready(self, bytes scope, tuple kinds, uint64_t ticket, int64_t timeout_us):
-        cdef bint is_main = threading.current_thread() is threading.main_thread()
-        call_wait(self._c, scope, kinds, ticket, timeout_us, is_main)
+        call_wait_ready(self._c, scope, kinds, ticket, timeout_us, _in_main_thread())
+
+    def ended_ticket(self, bytes job_id not None):
+        cdef const char* c_job_id = bytes_or_null(job_id, JOB_ID_BYTES)
+        cdef uint64_t ticket = 0
+        cdef Fault fault
+        with nogil:
+            fault = ended_ticket(self._c, c_job_id, &ticket)
+        raise_for(&fault)
+        return ticket
+
+    def wait_ended(self, bytes job_id not None, uint64_t ticket, int64_t timeout_us):
+        call_wait_ended(self._c, job_id, ticket, timeout_us, _in_main_thread())
+
+
+cdef bint _in_main_thread() except -1:
+    return threading.current_thread() is threading.main_thread()
 
 
 @atexit.register

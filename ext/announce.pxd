@@ -33,6 +33,8 @@ cdef inline void tell_moved(Store* store, const Outcome* moved) noexcept nogil:
     store.leased.forget(moved.row.job_id())
     if key_state(moved.row.key()) == PENDING:
         _offer(store, moved.row, moved.due_us, True)
+    else:
+        store.waiters.ends.announce(moved.row.job_id())
 
 
 cdef inline void tell_new(Store* store, const Outcome* job, uint64_t moves_before) noexcept nogil:
@@ -79,24 +81,23 @@ cdef inline void _wake(Store* store, const char* scope, Bytes kind) noexcept nog
         waiter = waiter.next
 
 
-cdef inline Fault wait_ready(
-    Store* store, const char* scope, const Kinds* kinds, uint64_t ticket, int64_t timeout_us, bint* is_over
+cdef inline Fault wait_told(
+    Store* store, Waiter* waiter, uint64_t ticket, int64_t timeout_us, bint* is_over
 ) noexcept nogil:
-    """Sleep until a job is announced that fits, or for `timeout_us`; `is_over` says whether to look again now."""
+    """Sleep until what is waited for is told, or for `timeout_us`; `is_over` says whether to look again now."""
     cdef Visit visit
-    cdef Waiter waiter
     cdef Lock lock
     cdef Fault fault = visit.enter(store)
     if not fault.ok():
         return fault
-    waiter.scope = scope
-    waiter.kinds = kinds
     lock = Lock(store.mutex)
     # close() clears the flag under the mutex: a store that is open here wakes this waiter when it closes.
-    if store.is_open():
-        is_over[0] = store.waiters.sleep(lock, &waiter, ticket, timeout_us)
-    else:
+    if not store.is_open():
         is_over[0] = True
+    elif waiter.job_id != NULL:
+        is_over[0] = store.waiters.ends.sleep(lock, waiter, ticket, timeout_us)
+    else:
+        is_over[0] = store.waiters.sleep(lock, waiter, ticket, timeout_us)
     return fault
 
 
@@ -108,6 +109,18 @@ cdef inline Fault ready_ticket(Store* store, const char* scope, uint64_t* ticket
     if fault.ok():
         lock = Lock(store.mutex)
         ticket[0] = store.waiters.ticket(scope)
+        lock.unlock()
+    return fault
+
+
+cdef inline Fault ended_ticket(Store* store, const char* job_id, uint64_t* ticket) noexcept nogil:
+    """A number that grows whenever that job is completed or dead, and for some others too."""
+    cdef Visit visit
+    cdef Lock lock
+    cdef Fault fault = visit.enter(store)
+    if fault.ok():
+        lock = Lock(store.mutex)
+        ticket[0] = store.waiters.ends.ticket(job_id)
         lock.unlock()
     return fault
 

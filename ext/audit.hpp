@@ -37,6 +37,7 @@ struct Audit {
   uint64_t names = 0;
   uint64_t payloads = 0;
   uint64_t expiries = 0;
+  uint64_t results = 0;
   bool has_mended = false;
   Survey survey;
   Findings findings;
@@ -48,7 +49,7 @@ struct Audit {
   // Forgets all that was found.
   void reset() noexcept {
     is_partial = has_mended = false;
-    jobs = ids = names = payloads = expiries = 0;
+    jobs = ids = names = payloads = expiries = results = 0;
     findings = {};
     lost_ids = lost_names = {};
     mends.clear();

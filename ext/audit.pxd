@@ -31,6 +31,9 @@ cdef extern from "findings.hpp" namespace "telha" nogil:
         PAYLOAD_ORPHAN "telha::Found::kPayloadOrphan"
         EXPIRY_MISSING "telha::Found::kExpiryMissing"
         EXPIRY_ORPHAN "telha::Found::kExpiryOrphan"
+        RESULT_MISSING "telha::Found::kResultMissing"
+        RESULT_WRONG "telha::Found::kResultWrong"
+        RESULT_ORPHAN "telha::Found::kResultOrphan"
         CLOCK_WRONG "telha::Found::kClockWrong"
         FLOOR_WRONG "telha::Found::kFloorWrong"
         FOUND_COUNT "telha::Found::kCount"
@@ -84,6 +87,7 @@ cdef extern from "audit.hpp" namespace "telha" nogil:
         uint64_t names
         uint64_t payloads
         uint64_t expiries
+        uint64_t results
         Survey survey
         Findings findings
         FewIds lost_ids

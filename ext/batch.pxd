@@ -12,11 +12,13 @@ from lookup cimport ID_ROW_BYTES, encode_id_row
 from record cimport Bytes, is_nil
 from rocksdb cimport ColumnFamilyHandle, Slice, WriteBatch
 from row cimport Row
-from store cimport EXPIRIES, IDEMPOTENCY, IDS, JOBS, PAYLOADS, Store, slice_of, slice_of_bytes
+from store cimport EXPIRIES, IDEMPOTENCY, IDS, JOBS, PAYLOADS, RESULTS, Store, slice_of, slice_of_bytes
 
 cdef enum:
     TIME_BYTES = 8
     EXPIRY_BYTES = TIME_BYTES + 16  # and a job id
+    # A longer payload or result stands in a row of its own, so that no transition has to copy it.
+    MAX_INLINE_BYTES = 4096
 
 
 cdef inline void encode_expiry(char* out, int64_t expires_at, const char* job_id) noexcept nogil:
@@ -60,7 +62,7 @@ cdef inline void put_new_job(
 
 
 cdef inline void put_moved_job(Store* store, WriteBatch* batch, const Row& old, const Row& row) noexcept nogil:
-    """Add a transition: the row under its old key goes, the new one comes. The id row follows another priority."""
+    """Add a transition: the row under its old key goes, the new one comes. The id row follows a new priority; see put_result."""
     cdef ColumnFamilyHandle* jobs = store.database.family(JOBS)
     cdef char[ID_ROW_BYTES] id_row
     cdef bint has_place = key_priority(old.key()) == key_priority(row.key())
@@ -70,3 +72,8 @@ cdef inline void put_moved_job(Store* store, WriteBatch* batch, const Row& old, 
     if not has_place:
         encode_id_row(id_row, row.key(), row.key())
         batch.Put(store.database.family(IDS), Slice(row.job_id(), JOB_ID_BYTES), Slice(id_row, ID_ROW_BYTES))
+
+
+cdef inline void put_result(Store* store, WriteBatch* batch, const Row& row, Bytes result_aside) noexcept nogil:
+    """Add the result of a job that is completed in the same batch."""
+    batch.Put(store.database.family(RESULTS), Slice(row.job_id(), JOB_ID_BYTES), slice_of_bytes(result_aside))

@@ -48,6 +48,7 @@ cdef struct Command:
     int64_t progress
     Bytes result
     int64_t result_bytes  # -1 for none
+    Bytes result_aside  # of complete: the result if it stands in its own row; no rule looks at it
 
 # The event of a move. `event.detail` may point into `digits`, so a Step stays where it was filled.
 cdef struct Step:

@@ -6,6 +6,7 @@ Everything is borrowed: the caller holds the Python objects for as long as the v
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t
 
+from batch cimport MAX_INLINE_BYTES
 from command cimport CAUSE_ERROR, Cause, Command, Verb
 from enqueue cimport NewJob as CoreJob
 from memory cimport Kinds, kMaxKinds
@@ -62,6 +63,7 @@ cdef inline Command command_of(Verb verb) noexcept nogil:
     command.durable = False
     command.progress = 0
     command.result_bytes = -1
+    command.result_aside = nil
     return command
 
 
@@ -75,6 +77,18 @@ cdef inline int read_token(Token token, Move* move) except -1:
         move.known_key = token._row.key()
     move.command.worker_id = token.worker
     move.command.lease_generation = token.lease_generation
+    return 0
+
+
+cdef inline int read_result(bytes result, Command* command) except -1:
+    """Read what a job is completed with; None is nothing."""
+    if result is None:
+        return 0
+    command.result_bytes = PyBytes_GET_SIZE(result)
+    if command.result_bytes > MAX_INLINE_BYTES:
+        command.result_aside = bytes_of(result)
+    else:
+        command.result = bytes_of(result)
     return 0
 
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
 
 from announce cimport tell_new
-from batch cimport put_new_job
+from batch cimport MAX_INLINE_BYTES, put_new_job
 from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, make_job_id
 from lookup cimport find_row, get
 from memory cimport JobId, Lock, id_of_text
@@ -24,10 +24,6 @@ from rocksdb cimport PinnableSlice, WriteBatch
 from row cimport Row, encode_row
 from store cimport IDEMPOTENCY, Store, Visit, fresh_batch, slice_of, view_row
 
-
-cdef enum:
-    # A longer payload stands in a row of its own, so that no transition has to copy it.
-    MAX_INLINE_PAYLOAD_BYTES = 4096
 
 cdef struct NewJob:
     Bytes kind
@@ -62,17 +58,14 @@ cdef inline Fault enqueue(
         return fault
     store.see(now_us)
     out.reserve(n)
-    for i in range(n):
-        if not is_nil(jobs[i].idempotency_key):
-            set_text(names.add(), scope, SCOPE_BYTES)
-            append_text(names.at(names.size() - 1), jobs[i].idempotency_key.data, jobs[i].idempotency_key.size)
+    name_keys(scope, jobs, n, &names)
     if names.size() > 0:
         for i in range(names.size()):
             claimed.add()[0] = id_of_text(names.at(i)[0])
         lock = Lock(store.mutex)
         distinct = store.claims.wait_and_take(lock, claimed.items())
         lock.unlock()
-    fault = _gather(store, scope, jobs, n, atomic, now_us, &names, distinct < names.size(), batch, out)
+    fault = gather_new(store, scope, jobs, n, atomic, now_us, &names, distinct < names.size(), batch, out)
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(batch)
     lock = Lock(store.mutex)
@@ -85,7 +78,16 @@ cdef inline Fault enqueue(
     return fault
 
 
-cdef inline Fault _gather(
+cdef inline void name_keys(const char* scope, const NewJob* jobs, size_t n, List[string]* names) noexcept nogil:
+    """Add the keys of the rows that stand for the jobs' idempotency keys, in order."""
+    cdef size_t i
+    for i in range(n):
+        if not is_nil(jobs[i].idempotency_key):
+            set_text(names.add(), scope, SCOPE_BYTES)
+            append_text(names.at(names.size() - 1), jobs[i].idempotency_key.data, jobs[i].idempotency_key.size)
+
+
+cdef inline Fault gather_new(
     Store* store,
     const char* scope,
     const NewJob* jobs,
@@ -97,7 +99,7 @@ cdef inline Fault _gather(
     WriteBatch* batch,
     List[Outcome]* out,
 ) noexcept nogil:
-    """Fill the batch with the jobs that are new, and the outcomes with all of them."""
+    """Fill the batch with the jobs that are new, and the outcomes with all of them. The names are claimed."""
     cdef size_t i
     cdef size_t keyed = 0
     cdef string* name
@@ -178,7 +180,7 @@ cdef inline void _add_new(
     record.job_id.size = JOB_ID_BYTES
     record.kind = job.kind
     record.payload_bytes = job.payload.size
-    if job.payload.size > MAX_INLINE_PAYLOAD_BYTES:
+    if job.payload.size > MAX_INLINE_BYTES:
         aside = job.payload
     else:
         record.payload = job.payload

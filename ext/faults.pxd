@@ -22,7 +22,6 @@ cdef inline object error_of(
 ):
     """The exception that a fault stands for. What of its text leads through `place` is told as being in `where`."""
     from telha_queue import errors
-    from telha_queue.command import Verb
 
     job = None if job_id is None else _uuid(job_id)
     if fault.code == CODE_NOT_FOUND:
@@ -30,6 +29,8 @@ cdef inline object error_of(
     if fault.code == CODE_LEASE_CONFLICT:
         return errors.LeaseConflict(job, held=fault.held, presented=presented, state=fault.state)
     if fault.code == CODE_INVALID_TRANSITION:
+        from telha_queue.command import Verb
+
         return errors.InvalidTransition(job, verb=Verb(verb).name.lower(), state=fault.state)
     if fault.code == CODE_CORRUPT:
         return errors.CorruptRecord(f"job {job}: {fault.why.decode()}" if job else fault.why.decode())

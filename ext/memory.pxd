@@ -107,9 +107,16 @@ cdef extern from "waiters.hpp" namespace "telha" nogil:
         Waiter() noexcept
         const char* scope
         const void* kinds
+        const char* job_id
         Waiter* next
 
+    cdef cppclass EndWaiters:
+        uint64_t ticket(const char* job_id) noexcept
+        void announce(const char* job_id) noexcept
+        bint sleep(Lock& lock, Waiter* self, uint64_t held_ticket, int64_t timeout_us) noexcept
+
     cdef cppclass Waiters:
+        EndWaiters ends
         uint64_t ticket(const char* scope) noexcept
         void announce(const char* scope) noexcept
         Waiter* first() noexcept

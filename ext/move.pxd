@@ -7,11 +7,13 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 from announce cimport tell_moved
+from batch cimport put_result
 from command cimport CANCEL, RESCHEDULE, RETRY, Command, Verb
 from keys cimport DEAD, JOB_ID_BYTES, LEASED, PENDING, SCOPE_BYTES, State
 from lookup cimport find_claimed
 from memory cimport JobId, Lock
 from outcome cimport CODE_NOT_FOUND, Fault, List, Outcome, fault_of
+from record cimport is_nil
 from rocksdb cimport WriteBatch
 from row cimport Row
 from store cimport Store, Visit, fresh_batch
@@ -31,13 +33,12 @@ cdef inline Fault move_jobs(
     """Make n moves in one write; adds one outcome each, in order.
 
     A refused move changes nothing and harms no other, unless the call is to be `atomic`: then nothing is written, and
-    the outcomes up to the refused one count. Moves of the same job are made one after the other.
+    the first refused one counts. Moves of the same job are made one after the other.
     """
     cdef Visit visit
     cdef WriteBatch* batch = fresh_batch()
     cdef List[JobId] ids
     cdef Lock lock
-    cdef Row row
     cdef size_t i
     cdef size_t distinct
     cdef bint is_off = False
@@ -54,13 +55,7 @@ cdef inline Fault move_jobs(
     for i in range(n):
         out.at(i).row = find_leased(store, &moves[i])
     lock.unlock()
-    for i in range(n):
-        out.at(i).fault = _find(store, moves, i, distinct < n, out, &row)
-        if out.at(i).fault.ok():
-            out.at(i).fault = transit(store, row, &moves[i].command, now_us, batch, out.at(i))
-        if atomic and not out.at(i).fault.ok():
-            is_off = True
-            break
+    is_off = not gather_moves(store, moves, n, distinct < n, now_us, batch, out) and atomic
     if batch.Count() > 0 and not is_off:
         fault = store.commit(batch)
     lock.lock()
@@ -69,6 +64,26 @@ cdef inline Fault move_jobs(
         if fault.ok() and out.at(i).fault.ok() and not is_off:
             tell_moved(store, out.at(i))
     return fault
+
+
+cdef inline bint gather_moves(
+    Store* store, const Move* moves, size_t n, bint has_repeats, int64_t now_us, WriteBatch* batch, List[Outcome]* out
+) noexcept nogil:
+    """Fill the batch with moves of jobs whose claims are held, and the outcomes; whether none was refused.
+
+    `out` has n outcomes, with the rows of those that `find_leased` knows.
+    """
+    cdef Row row
+    cdef size_t i
+    cdef bint is_good = True
+    for i in range(n):
+        out.at(i).fault = _find(store, moves, i, has_repeats, out, &row)
+        if out.at(i).fault.ok():
+            out.at(i).fault = transit(store, row, &moves[i].command, now_us, batch, out.at(i))
+            if not is_nil(moves[i].command.result_aside) and out.at(i).fault.ok():
+                put_result(store, batch, out.at(i).row, moves[i].command.result_aside)
+        is_good = is_good and out.at(i).fault.ok()
+    return is_good
 
 
 cdef inline Fault _find(

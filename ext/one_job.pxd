@@ -1,5 +1,6 @@
 """One job of a check: whether its row is sound, and whether its side rows are there and lead to it."""
 
+from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 from libcpp.string cimport string
 
@@ -18,6 +19,8 @@ from audit cimport (
     MAX_PENDING,
     PAYLOAD_MISSING,
     PAYLOAD_WRONG,
+    RESULT_MISSING,
+    RESULT_WRONG,
     Audit,
     Found,
     Mend,
@@ -31,9 +34,9 @@ from memory cimport JobId, id_of_text
 from mend cimport mend_jobs
 from meta cimport is_made_at
 from outcome cimport CODE_NOT_FOUND, CODE_UNSUPPORTED_VERSION, Fault, append_text, set_text
-from record cimport Bytes, View, is_nil, same
+from record cimport Bytes, View, has_result_aside, is_nil, same
 from rocksdb cimport PinnableSlice, Slice
-from store cimport EXPIRIES, IDEMPOTENCY, IDS, PAYLOADS, Store, bytes_of, slice_of, view_row
+from store cimport EXPIRIES, IDEMPOTENCY, IDS, PAYLOADS, RESULTS, Family, Store, bytes_of, slice_of, view_row
 
 
 cdef inline Fault check_job(Store* store, Audit* audit, const char* key, Bytes value) noexcept nogil:
@@ -47,6 +50,8 @@ cdef inline Fault check_job(Store* store, Audit* audit, const char* key, Bytes v
     cdef bint is_whole = is_sound(audit, key, value, &job)
     cdef bint has_id = False
     cdef bint lacks_expiry = False
+    cdef bint stands = False
+    cdef int64_t size_bytes
     cdef Fault fault = _check_id(audit, key, is_whole, &has_id, &id_finding)
     audit.jobs += 1
     if not is_whole or not fault.ok() or id_finding == JOB_TWICE:
@@ -58,7 +63,13 @@ cdef inline Fault check_job(Store* store, Audit* audit, const char* key, Bytes v
         append_text(&name, job.idempotency_key.data, job.idempotency_key.size)
         fault = _check_name(audit, key, name, has_id, &seen, &name_finding)
     if fault.ok() and is_nil(job.payload):
-        fault = _check_payload(audit, key, &job, has_id)
+        # 0: an older writer did not say
+        size_bytes = <int64_t>job.payload_bytes if job.payload_bytes > 0 else -1
+        fault = _check_aside(audit, PAYLOADS, key, size_bytes, PAYLOAD_MISSING, PAYLOAD_WRONG, &stands)
+        audit.payloads += stands and has_id
+    if fault.ok() and has_result_aside(job):
+        fault = _check_aside(audit, RESULTS, key, job.result_bytes, RESULT_MISSING, RESULT_WRONG, &stands)
+        audit.results += stands and has_id
     if fault.ok() and job.expires_at >= 0:
         fault = _check_expiry(audit, key, &job, has_id, &lacks_expiry)
     if not fault.ok() or not audit.is_repairing:
@@ -156,17 +167,22 @@ cdef inline Fault _check_name(
     return Fault()
 
 
-cdef inline Fault _check_payload(Audit* audit, const char* key, const View* job, bint has_id) noexcept nogil:
+cdef inline Fault _check_aside(
+    Audit* audit, Family family, const char* key, int64_t size_bytes, Found missing, Found wrong, bint* stands
+) noexcept nogil:
+    """Whether what a job's record has not, its payload or its result, stands in a row, as long as that says.
+
+    -1: nothing says how long it is.
+    """
     cdef PinnableSlice stored
     cdef Slice job_id = Slice(key + JOB_ID_AT, JOB_ID_BYTES)
-    cdef Fault fault = audit.survey.get(PAYLOADS, job_id, &stored)
+    cdef Fault fault = audit.survey.get(family, job_id, &stored)
+    stands[0] = fault.ok()
     if fault.code == CODE_NOT_FOUND:
-        audit.add(PAYLOAD_MISSING, job_id, key, key + JOB_ID_AT, b"")
+        audit.add(missing, job_id, key, key + JOB_ID_AT, b"")
         return Fault()
-    if fault.ok():
-        audit.payloads += has_id
-        if job.payload_bytes != 0 and job.payload_bytes != stored.size():  # 0: an older writer did not say
-            audit.add(PAYLOAD_WRONG, job_id, key, key + JOB_ID_AT, b"it has another length than the record says")
+    if fault.ok() and 0 <= size_bytes != <int64_t>stored.size():
+        audit.add(wrong, job_id, key, key + JOB_ID_AT, b"it has another length than the record says")
     return fault
 
 

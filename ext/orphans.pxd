@@ -15,20 +15,21 @@ from audit cimport (
     KEY_ORPHAN,
     MAX_PENDING,
     PAYLOAD_ORPHAN,
+    RESULT_ORPHAN,
     Audit,
     Found,
     find_at,
     find_in,
 )
 from batch cimport EXPIRY_BYTES, TIME_BYTES
-from keys cimport JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES, get_be64
+from keys cimport COMPLETED, JOB_ID_BYTES, KEY_BYTES, SCOPE_BYTES, get_be64
 from memory cimport JobId, id_of_text
 from mend cimport drop_orphans
 from meta cimport is_clock, is_floor, put_clock, put_floor
 from outcome cimport CODE_CLOSED, CODE_NOT_FOUND, Fault, fault_of, set_text
-from record cimport Bytes, View, is_nil, same
+from record cimport Bytes, View, has_result_aside, is_nil, same
 from rocksdb cimport PinnableSlice, Slice, WriteBatch
-from store cimport EXPIRIES, IDEMPOTENCY, IDS, META, PAYLOADS, Cursor, Family, Store, bytes_of, view_row
+from store cimport EXPIRIES, IDEMPOTENCY, IDS, META, PAYLOADS, RESULTS, Cursor, Family, Store, bytes_of, view_row
 
 
 cdef inline Fault check_sides(Store* store, Audit* audit) noexcept nogil:
@@ -42,6 +43,8 @@ cdef inline Fault check_sides(Store* store, Audit* audit) noexcept nogil:
         fault = _check_family(store, audit, PAYLOADS, audit.payloads)
     if fault.ok():
         fault = _check_family(store, audit, EXPIRIES, audit.expiries)
+    if fault.ok():
+        fault = _check_family(store, audit, RESULTS, audit.results)
     if fault.ok():
         fault = _check_family(store, audit, IDS, audit.ids)
     return fault
@@ -62,8 +65,8 @@ cdef inline Fault _check_family(Store* store, Audit* audit, Family family, uint6
             return fault_of(CODE_CLOSED)  # close() waits for this visit
         if family == IDEMPOTENCY:
             fault = _check_name(audit, rows.key(), rows.value())
-        elif family == PAYLOADS:
-            fault = _check_payload(audit, rows.key())
+        elif family == PAYLOADS or family == RESULTS:
+            fault = _check_aside(audit, family, rows.key())
         elif family == EXPIRIES:
             fault = _check_expiry(audit, rows.key())
         else:
@@ -131,26 +134,36 @@ cdef inline Fault _check_name(Audit* audit, Slice row, Slice value) noexcept nog
     return Fault()
 
 
-cdef inline Fault _check_payload(Audit* audit, Slice row) noexcept nogil:
-    """Whether a payload row belongs to a job whose record has no payload of its own."""
+cdef inline Fault _check_aside(Audit* audit, Family family, Slice row) noexcept nogil:
+    """Whether a row of a payload or a result belongs to a job whose record says that it stands there.
+
+    The result of a job that is not completed is told of and left: the job may be completed by now, with that row.
+    """
     cdef PinnableSlice stored
     cdef char[KEY_BYTES] key
     cdef View job
     cdef const char* job_id = row.data() if row.size() == JOB_ID_BYTES else <const char*>NULL
     cdef const char* scope = NULL
     cdef const char* detail = b"its key has a wrong length"
+    cdef bint is_settled = True
     cdef Fault fault
     if job_id != NULL:
         detail = b"there is no such job"
         fault = find_in(audit, job_id, key, &stored)
         if fault.ok():
-            if not view_row(key, bytes_of(stored), &job).ok() or is_nil(job.payload):
+            if not view_row(key, bytes_of(stored), &job).ok():
+                return fault
+            if is_nil(job.payload) if family == PAYLOADS else has_result_aside(job):
                 return fault
             scope = key
-            detail = b"the job has its payload in its own row"
+            detail = b"the job's record does not say so"
+            is_settled = family == PAYLOADS or job.state == COMPLETED
         elif fault.code != CODE_NOT_FOUND or audit.lost_ids.has(JobId(job_id)):
             return Fault() if fault.code == CODE_NOT_FOUND else fault
-    _note(audit, PAYLOAD_ORPHAN, PAYLOADS, row, scope, job_id, audit.knows_jobs(), detail)
+    if family == PAYLOADS:
+        _note(audit, PAYLOAD_ORPHAN, family, row, scope, job_id, audit.knows_jobs(), detail)
+    else:
+        _note(audit, RESULT_ORPHAN, family, row, scope, job_id, audit.knows_jobs() and is_settled, detail)
     return Fault()
 
 

@@ -72,4 +72,5 @@ cdef extern from "record.hpp" namespace "telha::record" nogil:
     void encode(const View& view, const NewEvent* appended, string* out) noexcept
     void read_holder(const Bytes& record, Bytes* worker_id, uint64_t* lease_generation) noexcept
     Bytes kind_of(const Bytes& record) noexcept
+    bint has_result_aside(const View& view) noexcept
     bint matches_key(const View& view, const char* key) noexcept

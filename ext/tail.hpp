@@ -36,6 +36,9 @@ inline const char* read_tail(Reader& in, uint32_t count, Tail* out) noexcept {
   return nullptr;
 }
 
+// Whether the result stands in a row of its own.
+inline bool has_result_aside(const Tail& tail) noexcept { return tail.result_bytes >= 0 && is_nil(tail.result); }
+
 // How many are written.
 inline uint32_t tail_fields(const Tail& tail) noexcept {
   if (tail.result_bytes >= 0) return 6;

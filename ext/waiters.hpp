@@ -1,8 +1,9 @@
-// waiters.hpp: who sleeps until a job becomes ready.
+// waiters.hpp: who sleeps until a job becomes ready, and who until one has ended.
 //
 // A waiter takes a ticket, looks for a job, and sleeps only if nothing was announced under its ticket since: what
 // becomes ready between its look and its sleep cannot be missed. Tickets are kept per group of scopes, so that the
-// traffic of one tenant does not keep the waiters of another awake. All methods want the store's mutex held.
+// traffic of one tenant does not keep the waiters of another awake; those for the ends of jobs, per group of ids. All
+// methods want the store's mutex held.
 #pragma once
 
 #include <array>
@@ -15,17 +16,87 @@
 namespace telha {
 
 struct Waiter {
-  const char* scope = nullptr;  // 32 bytes; null waits for any scope
-  const void* kinds = nullptr;  // the filter, as scan.pxd knows it
+  const char* scope = nullptr;   // 32 bytes; null waits for any scope
+  const void* kinds = nullptr;   // the filter, as scan.pxd knows it
+  const char* job_id = nullptr;  // 16 bytes; for those who wait for an end, who look at nothing else
   bool woken = false;
   Waiter* next = nullptr;
   Waiter* previous = nullptr;
   std::condition_variable cv;
 };
 
-class Waiters {
+// Those asleep.
+class Sleepers {
  public:
   using Lock = std::unique_lock<std::mutex>;
+
+  Waiter* first() const noexcept { return first_; }
+
+  static void wake(Waiter* waiter) noexcept {
+    waiter->woken = true;
+    waiter->cv.notify_one();
+  }
+
+  void wake_all() noexcept {
+    for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next) wake(waiter);
+  }
+
+  // Sleeps for at most `timeout_us`, or until woken. Returns whether it was. A waiter that was not may sleep again.
+  bool sleep(Lock& lock, Waiter* self, int64_t timeout_us) noexcept {
+    self->next = first_;
+    self->previous = nullptr;
+    if (first_ != nullptr) first_->previous = self;
+    first_ = self;
+    self->cv.wait_for(lock, std::chrono::microseconds(timeout_us), [self] { return self->woken; });
+    if (self->previous != nullptr) self->previous->next = self->next;
+    if (self->next != nullptr) self->next->previous = self->previous;
+    if (first_ == self) first_ = self->next;
+    return self->woken;
+  }
+
+ private:
+  Waiter* first_ = nullptr;
+};
+
+// Who waits until a job is completed or dead.
+class EndWaiters {
+ public:
+  uint64_t ticket(const char* job_id) const noexcept { return by_group_[group(job_id)]; }
+
+  // That job is completed or dead. While nobody waits this is a count and a look.
+  void announce(const char* job_id) noexcept {
+    ++by_group_[group(job_id)];
+    for (Waiter* waiter = asleep_.first(); waiter != nullptr; waiter = waiter->next) {
+      if (std::memcmp(waiter->job_id, job_id, kIdBytes) == 0) Sleepers::wake(waiter);
+    }
+  }
+
+  void wake_all() noexcept {
+    for (auto& count : by_group_) ++count;
+    asleep_.wake_all();
+  }
+
+  // As Waiters::sleep.
+  bool sleep(Sleepers::Lock& lock, Waiter* self, uint64_t held_ticket, int64_t timeout_us) noexcept {
+    return ticket(self->job_id) != held_ticket || asleep_.sleep(lock, self, timeout_us);
+  }
+
+ private:
+  static constexpr size_t kIdBytes = 16;
+  static constexpr size_t kGroups = 64;
+
+  // By the last byte of an id, which is random.
+  static size_t group(const char* job_id) noexcept { return static_cast<uint8_t>(job_id[kIdBytes - 1]) % kGroups; }
+
+  std::array<uint64_t, kGroups> by_group_{};
+  Sleepers asleep_;
+};
+
+class Waiters {
+ public:
+  using Lock = Sleepers::Lock;
+
+  EndWaiters ends;
 
   uint64_t ticket(const char* scope) const noexcept { return scope ? by_group_[group(scope)] : all_; }
 
@@ -39,30 +110,20 @@ class Waiters {
     }
   }
 
-  Waiter* first() const noexcept { return first_; }
+  Waiter* first() const noexcept { return asleep_.first(); }
+  static void wake(Waiter* waiter) noexcept { Sleepers::wake(waiter); }
 
-  static void wake(Waiter* waiter) noexcept {
-    waiter->woken = true;
-    waiter->cv.notify_one();
-  }
-
+  // Those who wait for an end as well.
   void wake_all() noexcept {
     announce(nullptr);
-    for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next) wake(waiter);
+    asleep_.wake_all();
+    ends.wake_all();
   }
 
   // Sleeps for at most `timeout_us`, or until woken, or not at all when the ticket is out of date. Returns whether it
   // is worth looking again.
   bool sleep(Lock& lock, Waiter* self, uint64_t held_ticket, int64_t timeout_us) noexcept {
-    if (ticket(self->scope) != held_ticket) return true;
-    self->next = first_;
-    if (first_ != nullptr) first_->previous = self;
-    first_ = self;
-    self->cv.wait_for(lock, std::chrono::microseconds(timeout_us), [self] { return self->woken; });
-    if (self->previous != nullptr) self->previous->next = self->next;
-    if (self->next != nullptr) self->next->previous = self->previous;
-    if (first_ == self) first_ = self->next;
-    return self->woken;
+    return ticket(self->scope) != held_ticket || asleep_.sleep(lock, self, timeout_us);
   }
 
  private:
@@ -76,7 +137,7 @@ class Waiters {
 
   uint64_t all_ = 0;
   std::array<uint64_t, kGroups> by_group_{};
-  Waiter* first_ = nullptr;
+  Sleepers asleep_;
 };
 
 }  // namespace telha

@@ -1,5 +1,7 @@
 """Waiting: look, and if nothing is ready, sleep until something may be. Leasing with patience is made of it.
 
+Waiting for the end of a job is the same with another look.
+
 Nothing is polled. The engine ends the sleep when a job is enqueued, retried, reaped or given back; what it cannot see
 coming, a gate that opens, bounds the sleep from here.
 """
@@ -10,6 +12,8 @@ import time
 
 from telha_queue.clock import Clock
 from telha_queue.engine import Engine, JobRecords, Kinds
+from telha_queue.errors import NotEnded
+from telha_queue.job import JobRecord, JobState
 from telha_queue.named import NamedTuple
 
 _TICKET_BITS = 64
@@ -58,6 +62,20 @@ def wait_ready(scope: bytes | None, kinds: Kinds, ticket: int, wait_us: int, eng
         wait_us = min(wait_us, max(due_us - now_us(), 0))
     engine.wait_ready(scope, kinds, ticket & _TOLD, wait_us)
     engine.ready_ticket(scope)  # raises if the sleep has ended because the engine was closed
+
+
+def ended_within(wait_us: int, scope: bytes, job_id: bytes, engine: Engine) -> JobRecord:
+    """The job once it is completed or dead. Raises NotEnded when the time is over, JobNotFound, StoreClosed."""
+    give_up_ns = time.monotonic_ns() + 1000 * wait_us
+    while True:
+        ticket = engine.ended_ticket(job_id)
+        record = engine.get(scope, job_id)
+        if record.state in (JobState.COMPLETED, JobState.DEAD):
+            return record
+        left_us = (give_up_ns - time.monotonic_ns()) // 1000
+        if left_us <= 0:
+            raise NotEnded(record.job_id, state=record.state, waited_secs=wait_us / 1_000_000)
+        engine.wait_ended(job_id, ticket, left_us)
 
 
 def _looked_us(ticket: int) -> int:

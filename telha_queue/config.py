@@ -66,7 +66,7 @@ class QueueConfig(_Settings):
     durability: what acknowledged means: "sync" on disk, "group" within `group_sync_ms`, "os" handed to the operating
         system.
     group_sync_ms: pause between two fsyncs of mode "group": a power cut takes at most this and one fsync; 1 to 60,000.
-    max_payload_bytes: largest payload accepted, at most 64 MiB; and largest continuation, at most 1 MiB.
+    max_payload_bytes: largest payload accepted, and result, at most 64 MiB; and continuation, at most 1 MiB.
     memtable_bytes: RocksDB write buffer of the jobs, of which there may be two; side rows have a quarter each. At
         least 64 KiB.
     block_cache_bytes: RocksDB block cache, shared by all column families.

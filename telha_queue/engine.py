@@ -27,15 +27,32 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from telha_queue._keeper import Renewer
+    from telha_queue.command import Command
     from telha_queue.upkeep import FsckReport, SnapshotReport
 else:
     Protocol = object  # structure is a type checker's affair; see named.py for why typing is not imported
 
-__all__ = ["Capabilities", "Engine", "JobRecords", "Kinds", "Loss", "NewJob", "Outcomes", "ScopeNames", "Token"]
+__all__ = [
+    "Capabilities",
+    "Change",
+    "Committed",
+    "Engine",
+    "Group",
+    "JobRecords",
+    "Kinds",
+    "Loss",
+    "NewJob",
+    "Outcomes",
+    "Put",
+    "ScopeNames",
+    "Token",
+]
 
 JobRecords = list[JobRecord]  # the verb `list` hides the class inside Engine and Queue
 Outcomes = list[JobRecord | JobError]
 """What verbs on many jobs return."""
+Committed = tuple[JobRecords, list[JobRecords]]
+"""What a transaction returns: the changed jobs, and those of each group."""
 ScopeNames = list[tuple[bytes, str | None]]
 
 Kinds = tuple[tuple[str, bool], ...] | None
@@ -61,6 +78,30 @@ class Loss(NamedTuple):
     delay_us: int | None
     """In place of the backoff."""
     cause: Cause
+
+
+class Change(NamedTuple):
+    """A verb on a job that there is, as part of a transaction."""
+
+    scope: bytes | None
+    job_id: bytes
+    command: Command
+    result: bytes | None = None
+    """Of a completion."""
+
+
+class Group(NamedTuple):
+    """New jobs of one scope, as part of a transaction."""
+
+    scope: bytes
+    jobs: list[NewJob]
+
+
+class Put(NamedTuple):
+    """A row of the program's own, as part of a transaction; a value of None deletes it."""
+
+    key: bytes
+    value: bytes | None
 
 
 class Engine(Protocol):
@@ -116,14 +157,23 @@ class Engine(Protocol):
         and a refused one harms no other; `atomic` raises the first refusal and leaves everything as it is.
         """
 
-    def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
-        """Keep a continuation for as long as this lease lasts, and extend it in the same write."""
+    def checkpoint(self, token: Token, continuation: bytes, durable: bool, ttl_us: int, now_us: int) -> JobRecord:
+        """Keep a continuation for as long as this lease lasts, and extend it in the same write.
+
+        A `durable` one is kept beside it, until the job is completed.
+        """
+
+    def progress(self, token: Token, millionths: int, text: str | None, ttl_us: int, now_us: int) -> JobRecord:
+        """Say how much of the work is done, until the next lease, and extend this one in the same write."""
 
     def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
         """Add a line to the job's trail."""
 
-    def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
-        """Finish the job. `accept_late` also accepts it after a reap, while nobody has leased the job since."""
+    def complete(self, token: Token, accept_late: bool, result: bytes | None, now_us: int) -> JobRecord:
+        """Finish the job. `accept_late` also accepts it after a reap, while nobody has leased the job since.
+
+        A result is kept with it for good, in the same write.
+        """
 
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
         """Finish many in one write."""
@@ -139,6 +189,24 @@ class Engine(Protocol):
 
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
         """Put a Dead job back to Pending with its attempts at 0; InvalidTransition for any other state."""
+
+    def transact(
+        self, changes: Sequence[Change], groups: Sequence[Group], puts: Sequence[Put], now_us: int
+    ) -> Committed:
+        """Do all of it in one write: the changed jobs, then the jobs of each group, as they are afterwards.
+
+        Changes of one job are judged one after the other. The first that is refused is raised, and nothing is done.
+        A new job whose idempotency key is taken yields the job that has it.
+        """
+
+    def data_get(self, key: bytes) -> bytes | None:
+        """The value of a row of the program's own, or None."""
+
+    def data_scan(self, prefix: bytes, after: bytes, limit: int, max_bytes: int) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` of these rows, in key order: those that begin with a prefix and stand behind a key.
+
+        Stops before they come to more than `max_bytes`, but not before it has one.
+        """
 
     def cancel(self, scope: bytes, job_id: bytes, reason: str | None, now_us: int) -> JobRecord:
         """End a Pending or Leased job: Dead, and its lease refused from then on; InvalidTransition for other states."""
@@ -197,6 +265,15 @@ class Engine(Protocol):
 
         Returns at once when that has happened already, so nothing can slip in between. May return early, as it does
         when the engine is closed meanwhile; lets KeyboardInterrupt through within 50 ms.
+        """
+
+    def ended_ticket(self, job_id: bytes) -> int:
+        """A number that grows whenever that job is completed or dead; for wait_ended. It may grow for others too."""
+
+    def wait_ended(self, job_id: bytes, ticket: int, timeout_us: int) -> None:
+        """Sleep until that job may have been completed or dead since the ticket was taken, or the time is over.
+
+        As wait_ready: nothing can slip in between, and it may return early.
         """
 
     def renewer(self) -> Renewer:

@@ -101,6 +101,19 @@ class InvalidTransition(JobError):
         self.state = state
 
 
+class NotEnded(JobError):
+    """The job was neither completed nor dead when the time to wait for it was over; nothing was changed.
+
+    `state` is the one in which it was last seen, as an int.
+    """
+
+    def __init__(self, job_id: UUID, *, state: int, waited_secs: float) -> None:
+        super().__init__(f"job {job_id}: is {_state_name(state)} after a wait of {waited_secs:g} s")
+        self.job_id = job_id
+        self.state = state
+        self.waited_secs = waited_secs
+
+
 class UnsupportedByEngine(JobError):
     """The engine behind this queue does not offer the capability."""
 

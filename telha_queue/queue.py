@@ -12,12 +12,13 @@ from uuid import UUID
 from telha_queue import arguments as check
 from telha_queue._seam import new_job, new_jobs, scope_key, token, tokens, worker
 from telha_queue.blocking import Wanted, lease_within
+from telha_queue.chaining import ChainingQueue
 from telha_queue.config import MAX_BATCH_JOBS
 from telha_queue.engine import JobRecords, Outcomes, Token
 from telha_queue.errors import StorageError
 from telha_queue.job import JobRecord, JobSpec, Lease, ReapReport
 from telha_queue.many import Failures, enqueue_the_good, failures_of
-from telha_queue.operating import OperableQueue
+from telha_queue.progress import told
 from telha_queue.reading import KindArgument
 from telha_queue.scope import Scope
 
@@ -27,7 +28,7 @@ MAX_LEASE_BYTES = 2**40
 Leases = Iterable[JobRecord | Lease]
 
 
-class Queue(OperableQueue):
+class Queue(ChainingQueue):
     """A durable queue in one directory. Safe to use from many threads; one process owns a directory at a time.
 
     Times are microseconds since the Unix epoch, spans are seconds. Verbs that change a job return it as it is after
@@ -196,24 +197,62 @@ class Queue(OperableQueue):
         return self._engine.extend_many(held, ttl_us, atomic, self._now_us()) if held else []
 
     def checkpoint(
-        self, lease: JobRecord | Lease, continuation: bytes, *, lease_ttl_secs: float | None = None
+        self,
+        lease: JobRecord | Lease,
+        continuation: bytes,
+        *,
+        durable: bool = False,
+        lease_ttl_secs: float | None = None,
     ) -> JobRecord:
-        """Keep a continuation for as long as this lease lasts, and extend the lease in the same write."""
+        """Keep a continuation for as long as this lease lasts, and extend the lease in the same write.
+
+        A `durable` one has a place of its own, `durable_continuation`, and is there for every later lease, however
+        this one ends, until the job is completed.
+        """
         kept = check.continuation(continuation, self._max_payload_bytes)
-        return self._engine.checkpoint(token(lease), kept, check.heartbeat_us(lease_ttl_secs), self._now_us())
+        is_durable, ttl_us = check.flag("durable", durable), check.heartbeat_us(lease_ttl_secs)
+        return self._engine.checkpoint(token(lease), kept, is_durable, ttl_us, self._now_us())
+
+    def progress(
+        self,
+        lease: JobRecord | Lease,
+        fraction: float,
+        text: str | None = None,
+        *,
+        lease_ttl_secs: float | None = None,
+    ) -> JobRecord:
+        """Say how much of the work is done, from 0 to 1, and in at most 4 KiB of text; also a heartbeat.
+
+        Kept to the millionth until the job is leased again, and in place of what was said before.
+        """
+        millionths, line = told(fraction, text)
+        ttl_us = check.heartbeat_us(lease_ttl_secs)
+        return self._engine.progress(token(lease), millionths, line, ttl_us, self._now_us())
 
     def stats(self, lease: JobRecord | Lease, detail: str) -> JobRecord:
         """Add a line, at most 4 KiB, to the job's trail."""
         return self._engine.stats(token(lease), check.detail(detail), self._now_us())
 
-    def complete(self, lease: JobRecord | Lease, *, late: str = "refuse", durability: str | None = None) -> JobRecord:
+    def complete(
+        self,
+        lease: JobRecord | Lease,
+        *,
+        result: bytes | None = None,
+        late: str = "refuse",
+        then: Iterable[JobSpec] = (),
+        durability: str | None = None,
+    ) -> JobRecord:
         """Finish the job. Raises LeaseConflict when the lease is lost.
 
-        `late="accept_if_unclaimed"` also accepts it after the reaper ended the lease, while nobody has leased the
-        job since.
+        A `result`, as long as a payload may be, is kept with the job. `late="accept_if_unclaimed"` also accepts all
+        this after the reaper ended the lease, while nobody has leased the job since. The jobs of `then`, up to 999, are
+        stored in its scope by the same write: they are there if and only if this one is completed.
         """
+        if then != ():
+            return self._chain(lease, result, late, then, durability)[0]
         to_disk = durability is not None and check.stronger(durability)
-        record = self._engine.complete(token(lease), late != "refuse" and check.late(late), self._now_us())
+        kept = None if result is None else check.blob("result", result, self._max_payload_bytes)
+        record = self._engine.complete(token(lease), late != "refuse" and check.late(late), kept, self._now_us())
         if to_disk:
             self._take_to_disk()
         return record

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from telha_queue import arguments as check
 from telha_queue._seam import scope_key
-from telha_queue.blocking import MAX_TICKET, ready_ticket, wait_ready
+from telha_queue.blocking import MAX_TICKET, ended_within, ready_ticket, wait_ready
 from telha_queue.engine import JobRecords
 from telha_queue.job import JobRecord, JobState
 from telha_queue.lifecycle import OpenQueue
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
+    from telha_queue.data import Data
     from telha_queue.upkeep import FsckReport, SnapshotReport
 
 MAX_LIST = 1000
@@ -63,6 +64,12 @@ class ReadableQueue(OpenQueue):
             check.page_key(after),
         )
 
+    def data(self, family: str) -> Data:
+        """A family of the program's own rows, to be read; `transaction` writes them. See `Data`."""
+        from telha_queue.data import Data  # few programs need it
+
+        return Data(family, self._engine)
+
     def counts(self, scope: Scope | None = None) -> dict[JobState, int]:
         """Exact number of jobs in each state, in one scope or in all, at one moment. Reads every key: not for loops."""
         return self._engine.counts(None if scope is None else scope_key(scope))
@@ -85,6 +92,16 @@ class ReadableQueue(OpenQueue):
         key = None if scope is None else scope_key(scope)
         wanted, wait_us = check.kind_filter(kinds), check.span_us("wait_secs", wait_secs)
         wait_ready(key, wanted, check.whole("ticket", ticket, 0, MAX_TICKET), wait_us, self._engine, self._now_us)
+
+    def wait(self, scope: Scope, job_id: UUID, timeout_secs: float) -> JobRecord:
+        """Sleep until the job is completed or dead, and return it: a dead one too, so look at its `state`.
+
+        Raises NotEnded, with the state in which it was last seen, when the time is over; a timeout of 0 looks once.
+        JobNotFound for an unknown id and for one of another scope; StoreClosed when the queue is closed meanwhile.
+        Ctrl-C ends the wait within 50 ms. A dead job that is retried before this has seen it is waited for again.
+        """
+        key, id_bytes = scope_key(scope), check.uuid_bytes(job_id)
+        return ended_within(check.span_us("timeout_secs", timeout_secs), key, id_bytes, self._engine)
 
     def now_us(self) -> int:
         """The time by this queue's clock, in microseconds: never earlier than it was."""

@@ -186,7 +186,7 @@ def telha() -> None:
 
     Commands take --path DIR (or TELHA_QUEUE_PATH) and --json. Exit codes: 0 done, 1 refused or found, 2 usage,
     3 locked by another process, 4 no queue at the path, 5 storage failed; of telha worker 6 jobs were given back, 7 it
-    could not go on.
+    could not go on; of telha jobs wait 8 the job is dead, 9 it has not ended.
     """
 
 
@@ -196,6 +196,8 @@ def telha() -> None:
         "enqueue": "telha_queue.cli.jobs:enqueue",
         "list": "telha_queue.cli.jobs:list_jobs",
         "show": "telha_queue.cli.jobs:show",
+        "result": "telha_queue.cli.ends:result",
+        "wait": "telha_queue.cli.ends:wait",
         "retry": "telha_queue.cli.jobs:retry",
         "cancel": "telha_queue.cli.jobs:cancel",
         "reschedule": "telha_queue.cli.jobs:reschedule",

@@ -109,6 +109,13 @@ def facts(job: JobRecord, scope: Scope, payload: bytes, now_us: int) -> list[tup
     found += [("header", f"{name}: {value}") for name, value in job.headers.items()]
     if job.continuation is not None:
         found.append(("checkpoint", size(len(job.continuation))))
+    if job.durable_continuation is not None:
+        found.append(("durable", f"checkpoint, {size(len(job.durable_continuation))}"))
+    if job.progress is not None:
+        text = f": {clipped(job.progress_text, _SHOWN_CHARS)}" if job.progress_text else ""
+        found.append(("progress", f"{100 * job.progress:.4g} %{text}"))
+    if job.result_bytes is not None:
+        found.append(("result", size(job.result_bytes)))
     return found
 
 
@@ -183,13 +190,17 @@ def as_json(job: JobRecord, scope: Scope, payload: bytes | None = None) -> dict[
         "dead_reason": job.dead_reason,
         "last_error": last_error(job),
         "payload_bytes": job.payload_bytes,
+        "progress": job.progress,
+        "progress_text": job.progress_text,
+        "result_bytes": job.result_bytes,
     }
     if payload is not None:
-        continuation = job.continuation
+        continuation, durable = job.continuation, job.durable_continuation
         document |= {
             "payload_base64": _base64(payload),
             "headers": dict(job.headers),
             "continuation_base64": None if continuation is None else _base64(continuation),
+            "durable_continuation_base64": None if durable is None else _base64(durable),
             "events": [event._asdict() for event in job.events],
             "events_dropped": job.events_dropped,
         }

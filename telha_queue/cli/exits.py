@@ -19,6 +19,10 @@ NO_QUEUE = 4
 """There is no queue at the path, or it cannot be one."""
 STORAGE = 5
 """The store failed or is damaged."""
+DEAD = 8
+"""The job that was waited for is dead."""
+NOT_ENDED = 9
+"""It is neither completed nor dead."""
 INTERRUPTED = 130
 """Ctrl-C; 128 + SIGINT."""
 PIPE_CLOSED = 141

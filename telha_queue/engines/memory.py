@@ -7,31 +7,43 @@ knows no clock and nothing of disks; all is gone with the process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from secrets import randbits
 from uuid import UUID
 
-from telha_queue._codec import encode_record, make_job_id
+from telha_queue._codec import make_job_id
 from telha_queue.backoff import policy_for
 from telha_queue.clock import MAX_TIME_US
 from telha_queue.command import Command, Refusal, Verb
 from telha_queue.config import QueueConfig
-from telha_queue.engine import Capabilities, JobRecords, Kinds, Loss, NewJob, Outcomes, ScopeNames, Token
+from telha_queue.engine import (
+    Capabilities,
+    Change,
+    Committed,
+    Group,
+    JobRecords,
+    Kinds,
+    Loss,
+    NewJob,
+    Outcomes,
+    Put,
+    Token,
+)
 from telha_queue.engines.diskless import Diskless
-from telha_queue.engines.locked import Locked
-from telha_queue.engines.sorted_rows import SortedRows
-from telha_queue.errors import InvalidTransition, JobNotFound, LeaseConflict
+from telha_queue.engines.stored_jobs import StoredJobs, is_wanted
+from telha_queue.errors import InvalidTransition, JobError, JobNotFound, LeaseConflict
 from telha_queue.job import DeadJob, JobEvent, JobRecord, JobState, ReapReport
 from telha_queue.record import RecordFields
-from telha_queue.scope import SCOPE_BYTES, Scope, scope_as_stored
+from telha_queue.scope import SCOPE_BYTES, Scope
 from telha_queue.transitions import is_expired, step
 
+Undone = list[RecordFields]  # the verb `list` hides the class inside the engine
 ASIDE_BYTES = 4096
-"""A payload longer than this is kept beside its record, as on disk."""
+"""A payload or a result longer than this is kept beside its record, as on disk."""
 
 
-class MemoryEngine(Locked, Diskless):
+class MemoryEngine(StoredJobs, Diskless):
     """Stores jobs in this process's memory; `engine.Engine` says what each verb means.
 
     `id_bits(62)` gives the random bits of a job id; a test that wants to know ids beforehand brings its own.
@@ -43,13 +55,6 @@ class MemoryEngine(Locked, Diskless):
         super().__init__()
         self._config = QueueConfig() if config is None else config
         self._id_bits = id_bits
-        self._rows = SortedRows()
-        self._payloads: dict[bytes, bytes] = {}
-        self._results: dict[bytes, bytes] = {}
-        self._names: dict[bytes, str] = {}
-        self._by_idempotency: dict[tuple[bytes, str], bytes] = {}
-        self._last_created_us = 0
-        self._last_seen_us = 0
 
     # Verbs that store, in the order of the seam.
 
@@ -82,7 +87,7 @@ class MemoryEngine(Locked, Diskless):
                 if len(moves) >= n:
                     break
                 record = self._rows[key]
-                if not _wanted(record.kind, kinds):
+                if not is_wanted(record.kind, kinds):
                     continue
                 moved = step(record, command, now_us, policy_for(self._config, record.kind))
                 if isinstance(moved, RecordFields):
@@ -100,17 +105,25 @@ class MemoryEngine(Locked, Diskless):
 
     def complete_and_lease(self, token: Token, kinds: Kinds, ttl_us: int, now_us: int) -> JobRecord | None:
         with self._locked():
-            done = self.complete(token, False, now_us)
+            done = self.complete(token, False, None, now_us)
             return self.lease_next(done.scope.key, kinds, token.worker_id, ttl_us, now_us)
 
-    def checkpoint(self, token: Token, continuation: bytes, ttl_us: int, now_us: int) -> JobRecord:
-        return self._fenced(token, Command(Verb.CHECKPOINT, continuation=continuation, ttl_us=ttl_us), now_us)
+    def checkpoint(self, token: Token, continuation: bytes, durable: bool, ttl_us: int, now_us: int) -> JobRecord:
+        command = Command(Verb.CHECKPOINT, continuation=continuation, durable=durable, ttl_us=ttl_us)
+        return self._fenced(token, command, now_us)
+
+    def progress(self, token: Token, millionths: int, text: str | None, ttl_us: int, now_us: int) -> JobRecord:
+        return self._fenced(token, Command(Verb.PROGRESS, progress=millionths, detail=text, ttl_us=ttl_us), now_us)
 
     def stats(self, token: Token, detail: str, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.STATS, detail=detail), now_us)
 
-    def complete(self, token: Token, accept_late: bool, now_us: int) -> JobRecord:
-        return self._fenced(token, Command(Verb.COMPLETE, accept_late=accept_late), now_us)
+    def complete(self, token: Token, accept_late: bool, result: bytes | None, now_us: int) -> JobRecord:
+        command = with_result(Command(Verb.COMPLETE, accept_late=accept_late), result)
+        with self._locked():
+            done = self._fenced(token, command, now_us)
+            self._keep_aside(token.job_id, command, result)
+            return done
 
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
         commands = [Command(Verb.COMPLETE, accept_late=accept_late)] * len(tokens)
@@ -125,6 +138,21 @@ class MemoryEngine(Locked, Diskless):
 
     def release(self, token: Token, delay_us: int, now_us: int) -> JobRecord:
         return self._fenced(token, Command(Verb.RELEASE, delay_us=delay_us), now_us)
+
+    def transact(
+        self, changes: Sequence[Change], groups: Sequence[Group], puts: Sequence[Put], now_us: int
+    ) -> Committed:
+        moved: JobRecords = []
+        with self._locked(), self._all_or_nothing() as before:
+            for change in changes:
+                key = self._find(change.scope, change.job_id)
+                before.append(self._rows[key])
+                moved.append(self._apply(key, with_result(change.command, change.result), now_us))
+            stored = [[self._enqueue(scope, job, now_us) for job in jobs] for scope, jobs in groups]
+            self._put(puts)
+            for change in changes:
+                self._keep_aside(change.job_id, with_result(change.command, change.result), change.result)
+        return moved, stored
 
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
         with self._locked():
@@ -159,72 +187,6 @@ class MemoryEngine(Locked, Diskless):
             for key in expired:
                 self._apply(key, Command(Verb.EXPIRE), now_us)
         return ReapReport(reclaimed, len(dead), tuple(dead), expired=len(expired))
-
-    # Verbs that read.
-
-    def get(self, scope: bytes, job_id: bytes) -> JobRecord:
-        with self._locked():
-            return self._record(self._find(scope, job_id))
-
-    def find(self, job_id: bytes) -> JobRecord:
-        with self._locked():
-            return self._record(self._find(None, job_id))
-
-    def list(
-        self, scope: bytes | None, state: JobState | None, kinds: Kinds, limit: int, after: bytes | None
-    ) -> JobRecords:
-        with self._locked():
-            keys = self._rows.keys(scope, state, after or b"")
-            wanted = (key for key in keys if _wanted(self._rows[key].kind, kinds))
-            return [self._record(key) for key in islice(wanted, limit)]
-
-    def counts(self, scope: bytes | None) -> dict[JobState, int]:
-        with self._locked():
-            return {state: self._rows.count(scope, state) for state in JobState}
-
-    def scopes(self) -> ScopeNames:
-        with self._locked():
-            return [(scope, self._names.get(scope)) for scope in self._rows.scopes()]
-
-    def last_seen_us(self) -> int:
-        """The latest time at which a job was stored or moved."""
-        with self._locked():
-            return self._last_seen_us
-
-    # Waiting.
-
-    def next_due_us(self, scope: bytes | None, kinds: Kinds, now_us: int) -> int | None:
-        """When the first gate before a job of a wanted kind opens.
-
-        It may have opened already, since the caller looked: leaving it out would let the caller sleep beside a job.
-        """
-        with self._locked():
-            rows = (self._rows[key] for key in self._rows.pending(scope))
-            wanted = (row for row in rows if _wanted(row.kind, kinds) and not is_expired(row, now_us))
-            return min((row.not_before for row in wanted if row.not_before), default=None)
-
-    def close(self) -> None:
-        """Wake waiters and forget every job."""
-        with self._ending():
-            self._rows.clear()
-            self._payloads.clear()
-            self._results.clear()
-            self._names.clear()
-            self._by_idempotency.clear()
-
-    def load_payload(self, job_id: bytes) -> bytes:
-        """Read a payload that is kept aside."""
-        with self._locked():
-            return self._payloads[job_id]
-
-    def load_result(self, job_id: bytes) -> bytes:
-        """Read a result that is kept aside."""
-        with self._locked():
-            return self._results[job_id]
-
-    def scope_of(self, scope: bytes) -> Scope:
-        """The scope of a record, with its name."""
-        return scope_as_stored(scope, self._names.get(scope))
 
     # Called with the lock held.
 
@@ -264,8 +226,7 @@ class MemoryEngine(Locked, Diskless):
     def _fenced_many(self, tokens: Sequence[Token], commands: Sequence[Command], atomic: bool, now_us: int) -> Outcomes:
         """Each token judged after those before it; `atomic` takes those back when one is refused."""
         outcomes: Outcomes = []
-        before: list[RecordFields] = []
-        with self._locked():
+        with self._locked(), self._all_or_nothing() as before:
             for token, command in zip(tokens, commands, strict=True):
                 try:
                     held = self._rows[self._find(token.scope, token.job_id)]
@@ -273,11 +234,20 @@ class MemoryEngine(Locked, Diskless):
                     before.append(held)
                 except (JobNotFound, LeaseConflict) as refusal:
                     if atomic:
-                        for fields in reversed(before):
-                            self._rows.move(self._find(None, fields.job_id), fields)
                         raise
                     outcomes.append(refusal)
         return outcomes
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[Undone]:
+        """Takes jobs as they were before they were moved; they are so again when the block raises."""
+        before: Undone = []
+        try:
+            yield before
+        except JobError:
+            for fields in reversed(before):
+                self._rows.move(self._find(None, fields.job_id), fields)
+            raise
 
     def _apply(self, key: bytes, command: Command, now_us: int) -> JobRecord:
         """Move one job, or raise the refusal."""
@@ -292,28 +262,28 @@ class MemoryEngine(Locked, Diskless):
             )
         raise InvalidTransition(job_id, verb=command.verb.name.lower(), state=record.state)
 
+    def _keep_aside(self, job_id: bytes, completed: Command, result: bytes | None) -> None:
+        if result is not None and completed.result is None:
+            self._results[job_id] = result
+
     def _move(self, key: bytes, moved: RecordFields, now_us: int) -> JobRecord:
         return self._stored(self._rows.move(key, moved), now_us)
 
     def _stored(self, key: bytes, at_us: int) -> JobRecord:
         self._last_seen_us = max(self._last_seen_us, at_us)
-        if self._rows[key].state == JobState.PENDING:
+        state = self._rows[key].state
+        if state == JobState.PENDING:
             self._grow_ticket()
+        elif state != JobState.LEASED:
+            self._tell_end()
         return self._record(key)
 
-    def _find(self, scope: bytes | None, job_id: bytes) -> bytes:
-        """The key of that job. A job of another scope is not found, like one that does not exist."""
-        key = self._rows.find(job_id)
-        if key is None or scope not in (None, key[:SCOPE_BYTES]):
-            raise JobNotFound(UUID(bytes=job_id))
-        return key
 
-    def _record(self, key: bytes) -> JobRecord:
-        return JobRecord(key, encode_record(self._rows[key]), self)
-
-
-def _wanted(kind: str, kinds: Kinds) -> bool:
-    return kinds is None or any(kind == text if is_exact else kind.startswith(text) for text, is_exact in kinds)
+def with_result(command: Command, result: bytes | None) -> Command:
+    """The completion that leaves a result, in the record unless it is long."""
+    if result is None:
+        return command
+    return command._replace(result=None if len(result) > ASIDE_BYTES else result, result_bytes=len(result))
 
 
 def _dead_job(scope: Scope, held: RecordFields, moved: RecordFields) -> DeadJob:

@@ -40,15 +40,15 @@ class _Link(NoQueue):
         self._replies: SimpleQueue[JobError | None] = SimpleQueue()
         self._is_over = False
 
-    def checkpoint(self, continuation: bytes) -> None:
-        self._ask(pipe.CHECKPOINT, bytes(continuation))
+    def checkpoint(self, continuation: bytes, durable: bool) -> None:
+        self._ask(pipe.CHECKPOINT, pipe.checkpoint_body(continuation, durable))
 
     def stats(self, detail: str) -> None:
         self._ask(pipe.STATS, detail.encode())
 
-    def progress(self) -> None:
+    def progress(self, said: tuple[float, str | None] | None) -> None:
         if not self._is_over:
-            self._side.send(pipe.message(pipe.PROGRESS, self.number))
+            self._side.send(pipe.message(pipe.PROGRESS, self.number, pipe.progress_body(said)))
 
     def answer(self, error: JobError | None) -> None:
         """What the worker says to the one who asks; None when it is done."""

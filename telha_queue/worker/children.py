@@ -252,14 +252,14 @@ class _Child:
 
     def _serve(self, claim: Claim, letter: bytes, content: bytes) -> None:
         if letter == pipe.PROGRESS:
-            claim.progress()
+            claim.progress(pipe.progress_in(content))
             return
         if letter not in (pipe.CHECKPOINT, pipe.STATS):
             raise ValueError(f"no message begins with {letter!r}")
         error = b""
         try:
             if letter == pipe.CHECKPOINT:
-                claim.checkpoint(content)
+                claim.checkpoint(*pipe.checkpoint_in(content))
             else:
                 claim.stats(content.decode())
         except JobError as refused:

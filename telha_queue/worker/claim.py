@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from telha_queue.worker.job import Job
+from telha_queue.worker.said import Said
 
 if TYPE_CHECKING:
     from telha_queue.job import JobRecord
@@ -19,8 +20,8 @@ class Claim:
     """A leased job, its task, and how far it has come. It is the job's `Link` as well."""
 
     __slots__ = (
-        "_queue", "decided", "held", "is_hung", "job", "leased_ns", "record", "share", "started_ns", "stop", "task",
-        "thread", "wait_us",
+        "_queue", "_said", "decided", "held", "is_hung", "job", "leased_ns", "record", "share", "started_ns", "stop",
+        "task", "thread", "wait_us",
     )  # fmt: skip
 
     def __init__(
@@ -44,18 +45,28 @@ class Claim:
         """It was told to end long ago, and has not."""
         self.thread = 0
         """The identity of the thread that runs the handler, if one does."""
+        self._said: Said | None = None
         self.job = Job(record, self)
 
     @property
     def queue(self) -> Queue:
         return self._queue
 
-    def checkpoint(self, continuation: bytes) -> None:
-        self._queue.checkpoint(self.record, continuation)
+    def checkpoint(self, continuation: bytes, durable: bool) -> None:
+        self._queue.checkpoint(self.record, continuation, durable=durable)
         self.held.progress()
 
     def stats(self, detail: str) -> None:
         self._queue.stats(self.record, detail)
 
-    def progress(self) -> None:
+    def progress(self, said: tuple[float, str | None] | None) -> None:
         self.held.progress()
+        if said is not None:
+            if self._said is None:
+                self._said = Said(self._queue, self.record)
+            self._said.say(*said)
+
+    def end_progress(self) -> None:
+        """Write what the handler said last of its progress, if that was not written."""
+        if self._said is not None:
+            self._said.end()

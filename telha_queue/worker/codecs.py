@@ -7,7 +7,7 @@ the names of a task's parameters to their values. There is none that could run c
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from telha_queue.worker.verdict import Permanent
 
@@ -26,16 +26,31 @@ class Codec(Protocol):
     def decode(self, payload: bytes) -> dict[str, Any]: ...
 
 
+@runtime_checkable
+class ResultCodec(Codec, Protocol):
+    """A codec for what tasks return, too, which may be anything that it has a form for."""
+
+    def encode_result(self, value: Any) -> bytes: ...
+
+    def decode_result(self, result: bytes) -> Any: ...
+
+
 class JsonCodec:
     """A JSON object in UTF-8. NaN and infinities are refused, for JSON has none."""
 
     name = "json"
 
     def encode(self, arguments: dict[str, Any]) -> bytes:
-        return json.dumps(arguments, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return self.encode_result(arguments)
 
     def decode(self, payload: bytes) -> dict[str, Any]:
-        return _a_map(json.loads(payload))
+        return _a_map(self.decode_result(payload))
+
+    def encode_result(self, value: Any) -> bytes:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+    def decode_result(self, result: bytes) -> Any:
+        return json.loads(result)
 
 
 class MsgpackCodec:
@@ -44,11 +59,17 @@ class MsgpackCodec:
     name = "msgpack"
 
     def encode(self, arguments: dict[str, Any]) -> bytes:
-        packed: bytes = _msgpack().packb(arguments)
-        return packed
+        return self.encode_result(arguments)
 
     def decode(self, payload: bytes) -> dict[str, Any]:
-        return _a_map(_msgpack().unpackb(payload))
+        return _a_map(self.decode_result(payload))
+
+    def encode_result(self, value: Any) -> bytes:
+        packed: bytes = _msgpack().packb(value)
+        return packed
+
+    def decode_result(self, result: bytes) -> Any:
+        return _msgpack().unpackb(result)
 
 
 JSON = JsonCodec()

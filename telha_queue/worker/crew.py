@@ -15,7 +15,7 @@ from telha_queue.worker import handler
 from telha_queue.worker.children import Children
 from telha_queue.worker.loop import Loop
 from telha_queue.worker.threads import Threads
-from telha_queue.worker.verdict import Done, ErrorRules, Failed, GivenBack, Outcome, described
+from telha_queue.worker.verdict import Done, ErrorRules, Failed, GivenBack, Outcome, described, within
 
 if TYPE_CHECKING:
     from telha_queue.config import QueueConfig
@@ -201,8 +201,13 @@ class Crew:
         return self._leave(claim)
 
     def _settle(self, claim: Claim, outcome: Outcome) -> None:
+        if claim.job.is_completed and not isinstance(outcome, Done):
+            log.error("the handler of job %s (%s) went on after it had completed it, and raised: %s",
+                      claim.record.job_id, claim.task.kind, getattr(outcome, "error", "it gave it back"))  # fmt: skip
+            outcome = Done()
         if self._roster.decide(claim):
-            self._settler.put(claim, self._spread(claim, outcome))
+            claim.end_progress()
+            self._settler.put(claim, self._spread(claim, within(outcome, self._config.max_payload_bytes)))
 
     def _leave(self, claim: Claim) -> Claim | None:
         following = self._roster.leave(claim)

@@ -7,9 +7,10 @@ import inspect
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from telha_queue.config import HARD_PAYLOAD_BYTES
 from telha_queue.worker import tracing
 from telha_queue.worker.logs import current
-from telha_queue.worker.verdict import Done, ErrorRules, Failed, Outcome, outcome_of
+from telha_queue.worker.verdict import Done, ErrorRules, Failed, Outcome, described, outcome_of, within
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -36,7 +37,7 @@ def call(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str | None) -> O
         return Failed("the function returned a coroutine: declare the task itself with async def", retryable=False)
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
         return Failed("the function returned a generator, which nobody runs", retryable=False)
-    return _DONE
+    return _done(task, result)
 
 
 async def call_async(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str) -> Outcome:
@@ -44,12 +45,23 @@ async def call_async(task: AnyTask, job: Job, rules: ErrorRules, worker_id: str)
     current.set(job.record)  # of this task of the loop, and of those that it starts
     try:
         with span(job.record, worker_id):
-            await task.run(job)
+            result = await task.run(job)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001  # as above
         return outcome_of(error, rules)
-    return _DONE
+    return _done(task, result)
+
+
+def _done(task: AnyTask, returned: object) -> Outcome:
+    """With what the function returned, if the task keeps that."""
+    if not task.keeps_result:
+        return _DONE
+    try:
+        result = task.encoded(returned)
+    except Exception as error:  # noqa: BLE001  # a codec is somebody's, and so is what it was given
+        return Failed(f"what the function returned cannot be kept: {described(error)}", retryable=False)
+    return within(Done(result), HARD_PAYLOAD_BYTES)
 
 
 def span(record: JobRecord, worker_id: str | None) -> AbstractContextManager[None]:

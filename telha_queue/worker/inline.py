@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from telha_queue.errors import ConfigError, LeaseConflict
+from telha_queue.errors import ConfigError, JobError, LeaseConflict
 from telha_queue.job import Exact
 from telha_queue.worker import handler
 from telha_queue.worker.job import Job
 from telha_queue.worker.periodic import Ticks
-from telha_queue.worker.verdict import Done, ErrorRules, Failed, Outcome
+from telha_queue.worker.verdict import Done, ErrorRules, Failed, Outcome, within
 
 if TYPE_CHECKING:
     from telha_queue.job import JobRecord
@@ -38,14 +39,16 @@ class _Link:
         self.queue = queue
         self._record = record
 
-    def checkpoint(self, continuation: bytes) -> None:
-        self.queue.checkpoint(self._record, continuation)
+    def checkpoint(self, continuation: bytes, durable: bool) -> None:
+        self.queue.checkpoint(self._record, continuation, durable=durable)
 
     def stats(self, detail: str) -> None:
         self.queue.stats(self._record, detail)
 
-    def progress(self) -> None:
-        pass  # time is the test's own
+    def progress(self, said: tuple[float, str | None] | None) -> None:
+        if said is not None:  # at once: time is the test's own
+            with suppress(JobError):
+                self.queue.progress(self._record, *said)
 
 
 def run_due(
@@ -81,7 +84,7 @@ def run_due(
         if ticks.begin(record):
             outcome = _handled(queue, by_kind[record.kind], record, rules or ErrorRules(), worker_id)
         reached("handled")
-        settled = _settled(queue, record, outcome)
+        settled = _settled(queue, record, within(outcome, queue.config.max_payload_bytes))
         reached("settled")
         done.append(settled)
     return done
@@ -103,7 +106,7 @@ def _settled(queue: Queue, record: JobRecord, outcome: Outcome) -> JobRecord:
     """The job as it is afterwards; if the handler lost its lease, as others have left it."""
     try:
         if isinstance(outcome, Done):
-            return queue.complete(record)
+            return queue.complete(record, result=outcome.result)
         if isinstance(outcome, Failed):
             how = outcome._asdict()
             return queue.fail(record, how.pop("error"), **how)

@@ -8,17 +8,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from telha_queue.errors import JobError
+from telha_queue.errors import InvalidArgument, JobError
+from telha_queue.progress import told
 
 if TYPE_CHECKING:
     from telha_queue.job import JobRecord
     from telha_queue.queue import Queue
     from telha_queue.scope import Scope
+    from telha_queue.transaction import Transaction
 
 _waiters_lock = threading.Lock()
 
@@ -26,11 +28,11 @@ _waiters_lock = threading.Lock()
 class Link(Protocol):
     """How a job reaches the queue that it is of."""
 
-    def checkpoint(self, continuation: bytes) -> None: ...
+    def checkpoint(self, continuation: bytes, durable: bool) -> None: ...
 
     def stats(self, detail: str) -> None: ...
 
-    def progress(self) -> None: ...
+    def progress(self, said: tuple[float, str | None] | None) -> None: ...
 
     @property
     def queue(self) -> Queue: ...
@@ -102,13 +104,15 @@ def _wake(future: asyncio.Future[None]) -> None:
 class Job:
     """A leased job in its handler's hands. Heartbeats are not its affair: the worker renews the lease."""
 
-    __slots__ = ("_link", "lost", "record")
+    __slots__ = ("_link", "is_completed", "lost", "record")
 
     def __init__(self, record: JobRecord, link: Link) -> None:
         self.record = record
         """The job as it was leased."""
         self.lost = Lost()
         """True once the lease is over: stop then, the result will be refused. `job.lost.wait(1)`, `await job.lost`."""
+        self.is_completed = False
+        """Whether the handler has completed it, by `completing`: what it returns or raises then changes nothing."""
         self._link = link
 
     @property
@@ -142,17 +146,48 @@ class Job:
         """The queue, to enqueue what follows. Not in a process of its own: JobError."""
         return self._link.queue
 
-    def checkpoint(self, continuation: bytes) -> None:
-        """Keep where the job is for as long as this lease lasts. Counts as progress. Raises LeaseConflict when lost."""
-        self._link.checkpoint(continuation)
+    @contextmanager
+    def completing(self, *, result: bytes | None = None) -> Generator[Transaction]:
+        """Complete this job together with all that is gathered in the block, as one write: see `Transaction`.
+
+        So what the handler stores with `put` and what it enqueues is there if and only if the job is completed. Raises
+        LeaseConflict at the end of the block when the lease is lost; nothing is done then. The last thing that a
+        handler does. Not in a process of its own: JobError.
+        """
+        with self.queue.transaction() as tx:
+            tx.complete(self.record, result=result)
+            yield tx
+        self.is_completed = True
+
+    @property
+    def durable_continuation(self) -> bytes | None:
+        """Where an earlier attempt was, as its last durable checkpoint says; None if there is none."""
+        return self.record.durable_continuation
+
+    def checkpoint(self, continuation: bytes, *, durable: bool = False) -> None:
+        """Keep where the job is for as long as this lease lasts, or until it is completed if `durable`.
+
+        Counts as progress. Raises LeaseConflict when the lease is lost.
+        """
+        self._link.checkpoint(continuation, durable)
 
     def stats(self, detail: str) -> None:
         """Add a line to the job's trail. Raises LeaseConflict when the lease is lost."""
         self._link.stats(detail)
 
-    def progress(self) -> None:
-        """Say that the handler is getting on: for tasks with `progress_secs`."""
-        self._link.progress()
+    def progress(self, fraction: float | None = None, text: str | None = None) -> None:
+        """Say that the handler is getting on, for tasks with `progress_secs`; and how far it is, from 0 to 1.
+
+        A fraction is written to the job, at most once a second: what is said in between is kept, the newest of it, and
+        written by the first call after that second, or when the handler returns or raises. So what was said last is
+        with the job when it is completed. Raises InvalidArgument, and nothing else: not for a lease that is lost, nor
+        for a store that fails.
+        """
+        if fraction is not None:
+            told(fraction, text)
+        elif text is not None:
+            raise InvalidArgument("a text of progress goes with a fraction")
+        self._link.progress(None if fraction is None else (fraction, text))
 
     def __repr__(self) -> str:
         return f"<Job {self.job_id} ({self.kind}), attempt {self.attempt}>"

@@ -84,10 +84,33 @@ def record_of(body: bytes) -> JobRecord:
     return JobRecord(key, value, _Source(body[at:], name.decode() or None))
 
 
+def checkpoint_body(continuation: bytes, durable: bool) -> bytes:
+    """A checkpoint on its way to the worker: whether it is to last, and then its bytes."""
+    return (b"\1" if durable else b"\0") + continuation
+
+
+def checkpoint_in(body: bytes) -> tuple[bytes, bool]:
+    """The checkpoint in a body."""
+    return body[1:], body[:1] == b"\1"
+
+
+def progress_body(said: tuple[float, str | None] | None) -> bytes:
+    """What a handler says of its progress; nothing if only that there is some."""
+    return b"" if said is None else json.dumps(said).encode()
+
+
+def progress_in(body: bytes) -> tuple[float, str | None] | None:
+    """What it said. Raises ValueError when that is not to be read."""
+    if not body:
+        return None
+    fraction, text = json.loads(body)
+    return fraction, text
+
+
 def outcome_message(number: int, outcome: Outcome) -> bytes:
     """An outcome on its way back."""
     if isinstance(outcome, Done):
-        return message(DONE, number)
+        return message(DONE, number, b"" if outcome.result is None else b"\1" + outcome.result)
     try:
         body = json.dumps(outcome._asdict())
     except (TypeError, ValueError) as unsaid:  # the delay that a handler asked for may be anything
@@ -100,7 +123,7 @@ def outcome_message(number: int, outcome: Outcome) -> bytes:
 def outcome_in(letter: bytes, body: bytes) -> Outcome | None:
     """The outcome in a message; None if it is another message."""
     if letter == DONE:
-        return Done()
+        return Done(body[1:] if body else None)
     if letter == FAILED:
         return Failed(**json.loads(body))
     if letter == GIVEN_BACK:

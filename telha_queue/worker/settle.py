@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from telha_queue.errors import CorruptionError, JobError, LeaseConflict, StorageError, StoreClosed
+from telha_queue.errors import CorruptionError, JobError, JobNotFound, LeaseConflict, StorageError, StoreClosed
 from telha_queue.job import Failure, JobRecord, JobState
 from telha_queue.worker.claim import Claim
 from telha_queue.worker.roster import MAX_BATCH
@@ -107,15 +107,20 @@ class Settler:
                 self._settle(batch)
 
     def _settle(self, batch: list[Settled]) -> None:
-        done = [one for one in batch if isinstance(one.outcome, Done)]
-        failed = [one for one in batch if isinstance(one.outcome, Failed)]
+        due = [one for one in batch if not one.claim.job.is_completed]
+        done = [one for one in due if isinstance(one.outcome, Done) and one.outcome.result is None]
+        failed = [one for one in due if isinstance(one.outcome, Failed)]
         if done:
             self._write(done, lambda due: self._queue.complete_many([one.claim.record for one in due], late=self._late))
         if failed:
             self._write(failed, lambda due: self._queue.fail_many([_failure(one) for one in due]))
         for one in batch:
-            if isinstance(one.outcome, GivenBack):
+            if one.claim.job.is_completed:
+                one.result = self._as_written(one)
+            elif isinstance(one.outcome, GivenBack):
                 self._write([one], self._give_back)
+            elif isinstance(one.outcome, Done) and one.outcome.result is not None:
+                self._write([one], self._complete)
         self._keeper.end([one.claim.held for one in batch])
         self._on_settled(batch)
 
@@ -123,6 +128,14 @@ class Settler:
         [one] = due
         assert isinstance(one.outcome, GivenBack)
         return [self._queue.release(one.claim.record, delay_secs=one.outcome.delay_secs)]
+
+    def _complete(self, due: Sequence[Settled]) -> list[JobRecord | JobError]:
+        [one] = due
+        assert isinstance(one.outcome, Done)
+        try:
+            return [self._queue.complete(one.claim.record, result=one.outcome.result, late=self._late)]
+        except (LeaseConflict, JobNotFound) as refusal:  # as the verbs on many tell it
+            return [refusal]
 
     def _write(self, due: Sequence[Settled], write: Write) -> None:
         """Write outcomes; again and again while the store fails, and one by one if one of them spoils the others'."""

@@ -24,7 +24,7 @@ from telha_queue.config import MAX_KIND_BYTES
 from telha_queue.errors import ConfigError, InvalidArgument
 from telha_queue.job import JobRecord, JobSpec
 from telha_queue.worker import tracing
-from telha_queue.worker.codecs import BadPayload, Codec
+from telha_queue.worker.codecs import BadPayload, Codec, ResultCodec
 from telha_queue.worker.job import Job
 
 if TYPE_CHECKING:
@@ -80,12 +80,16 @@ class Limits:
 class _Task(Generic[R]):
     """What both kinds of task have."""
 
-    def __init__(self, kind: str, function: Callable[..., R], limits: Limits, defaults: dict[str, Any]) -> None:
+    def __init__(
+        self, kind: str, function: Callable[..., R], limits: Limits, defaults: dict[str, Any], keeps_result: bool
+    ) -> None:
         self.kind = kind
         self.function = function
         self.limits = limits
         self.defaults = defaults
         """Keyword arguments of `Queue.enqueue`."""
+        self.keeps_result = keeps_result
+        """Whether what the function returns is kept with the job."""
         self.recurrence: Recurrence | None = None
         """When it recurs, if it does: see `periodic.py`."""
         self.__name__ = getattr(function, "__name__", kind)
@@ -145,6 +149,12 @@ class BytesTask(_Task[R]):
         """Call the function for a job."""
         return self.function(job)
 
+    def encoded(self, returned: object) -> bytes | None:
+        """The result that is kept. Raises TypeError for what is not bytes, nor None for none."""
+        if returned is not None and not isinstance(returned, (bytes, bytearray, memoryview)):
+            raise TypeError(f"a task without a codec returns bytes or None, not {type(returned).__name__}")
+        return None if returned is None else bytes(returned)
+
     def spec(self, payload: bytes = b"") -> JobSpec:
         """One job of it for `Queue.enqueue_many`."""
         return self._spec(payload)
@@ -158,10 +168,18 @@ class Task(_Task[R], Generic[P, R]):
     """A task whose arguments travel in the payload, by its codec."""
 
     def __init__(
-        self, kind: str, function: Callable[..., R], limits: Limits, defaults: dict[str, Any], codec: Codec
+        self,
+        kind: str,
+        function: Callable[..., R],
+        limits: Limits,
+        defaults: dict[str, Any],
+        keeps_result: bool,
+        codec: Codec,
     ) -> None:
-        super().__init__(kind, function, limits, defaults)
+        super().__init__(kind, function, limits, defaults, keeps_result)
         self.codec = codec
+        if keeps_result and not isinstance(codec, ResultCodec):
+            raise ConfigError(f"the codec {codec.name} has no encode_result and decode_result, for keeps_result")
         self._signature = _parameters(function)
 
     def __call__(self, job: Job, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -178,6 +196,20 @@ class Task(_Task[R], Generic[P, R]):
         except TypeError as error:
             raise BadPayload(f"the arguments do not fit {self.__qualname__}: {error}") from None
         return self.function(job, **arguments)
+
+    def encoded(self, returned: object) -> bytes:
+        """The result that is kept; whatever the codec raises for what it has no form for."""
+        assert isinstance(self.codec, ResultCodec)
+        return self.codec.encode_result(returned)
+
+    def result_of(self, record: JobRecord) -> Any:
+        """What the function returned for that job, as the codec gives it back. Raises InvalidArgument if it has none.
+
+        For records of `Queue.wait` and `Queue.get`.
+        """
+        if record.result is None or not isinstance(self.codec, ResultCodec):
+            raise InvalidArgument(f"job {record.job_id} is {record.state.name.lower()} and has no result of {self!r}")
+        return self.codec.decode_result(record.result)
 
     def spec(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """One job of it for `Queue.enqueue_many`. Raises TypeError for arguments that the function does not take."""
@@ -206,6 +238,7 @@ def task(
     concurrency: int | None = ...,
     priority: int = ...,
     max_attempts: int | None = ...,
+    keeps_result: bool = ...,
 ) -> Callable[[Callable[[Job], R]], BytesTask[R]]: ...
 
 
@@ -221,6 +254,7 @@ def task(
     concurrency: int | None = ...,
     priority: int = ...,
     max_attempts: int | None = ...,
+    keeps_result: bool = ...,
 ) -> Callable[[Callable[Concatenate[Job, P], R]], Task[P, R]]: ...
 
 
@@ -235,6 +269,7 @@ def task(
     concurrency: int | None = None,
     priority: int = 128,
     max_attempts: int | None = None,
+    keeps_result: bool = False,
 ) -> Any:
     """Make a function the handler of a kind of job.
 
@@ -242,7 +277,8 @@ def task(
     of its own, started with spawn. `timeout_secs` bounds one attempt, `progress_secs` the time between two calls of
     `job.progress()`; an attempt that goes beyond either is stopped and failed with cause timeout, and is the job's last
     one unless `retries_timeout`. At most `concurrency` jobs of it run in one worker. `priority` and `max_attempts` are
-    those of its jobs. Raises ConfigError.
+    those of its jobs. With `keeps_result`, what it returns is kept as the result of its job: by the codec, or as the
+    bytes that it is. Raises ConfigError.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -261,8 +297,8 @@ def task(
         )
         defaults = {"priority": priority, "max_attempts": max_attempts}
         if codec is None:
-            return BytesTask(kind, function, limits, defaults)
-        return Task(kind, function, limits, defaults, codec)
+            return BytesTask(kind, function, limits, defaults, keeps_result)
+        return Task(kind, function, limits, defaults, keeps_result, codec)
 
     if not isinstance(kind, str):
         raise ConfigError("@task takes the kind of its jobs: @task('ingest:pdf')")

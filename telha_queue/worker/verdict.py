@@ -53,6 +53,9 @@ def _delay(secs: float) -> float:
 class Done(NamedTuple):
     """The handler returned."""
 
+    result: bytes | None = None
+    """What is kept of what it returned, if its task keeps that."""
+
 
 class Failed(NamedTuple):
     """An attempt was lost. The fields are arguments of `Queue.fail`."""
@@ -142,6 +145,14 @@ def outcome_of(error: BaseException, rules: ErrorRules) -> Outcome:
     if isinstance(error, Retry):
         return Failed(described(error), delay_secs=error.delay_secs)
     return Failed(described(error), retryable=rules.passes(error))
+
+
+def within(outcome: Outcome, limit_bytes: int) -> Outcome:
+    """The outcome, unless its result is too long to be kept: another attempt would come to the same."""
+    if isinstance(outcome, Done) and outcome.result is not None and len(outcome.result) > limit_bytes:
+        said = f"the result is {len(outcome.result)} bytes; the limit is {limit_bytes} bytes"
+        return Failed(said, retryable=False)
+    return outcome
 
 
 def described(error: BaseException) -> str:

@@ -23,7 +23,7 @@ def facts(outcome: Any) -> Any:
     if isinstance(outcome, list):
         return [facts(item) for item in outcome]
     if isinstance(outcome, JobRecord):
-        return outcome.key, outcome.value, outcome.payload
+        return outcome.key, outcome.value, outcome.payload, outcome.result
     if isinstance(outcome, JobError):
         return type(outcome), str(outcome), vars(outcome)
     if isinstance(outcome, ReapReport):

@@ -83,6 +83,17 @@ CALLS = {
     "n": (BAD_WHOLES | {"zero": 0, "1001": 1001}, lambda q, _, bad: q.lease_many(ACME, bad, worker_id="w")),
     "extension": (BAD_TTLS, lambda q, lease, bad: q.extend(lease, lease_ttl_secs=bad)),
     "continuation": (BAD_BLOBS, lambda q, lease, bad: q.checkpoint(lease, bad)),
+    "durable": ({"int": 1, "None": None}, lambda q, lease, bad: q.checkpoint(lease, b"", durable=bad)),
+    "fraction": (
+        {"above": 1.5, "negative": -0.1, "NaN": NAN, "inf": INF, "bool": True, "str": "1", "None": None},
+        lambda q, lease, bad: q.progress(lease, bad),
+    ),
+    "progress text": ({"long": "x" * 4097, "bytes": b"x"}, lambda q, lease, bad: q.progress(lease, 0.5, bad)),
+    "progress ttl": (BAD_TTLS, lambda q, lease, bad: q.progress(lease, 0.5, lease_ttl_secs=bad)),
+    "result": ({"str": "text", "list": [1], "int": 5}, lambda q, lease, bad: q.complete(lease, result=bad)),
+    "timeout_secs": (BAD_SPANS | {"None": None}, lambda q, lease, bad: q.wait(ACME, lease.job_id, bad)),
+    "job id to wait for": (BAD_IDS, lambda q, _, bad: q.wait(ACME, bad, 1)),
+    "scope to wait in": (BAD_SCOPES, lambda q, lease, bad: q.wait(bad, lease.job_id, 1)),
     "detail": (
         {"None": None, "bytes": b"x", "NUL": "a\0b", "long": "x" * 4097},
         lambda q, lease, bad: q.stats(lease, bad),

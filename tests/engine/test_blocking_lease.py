@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 
 import pytest
-from watched import LONG_SECS, SOON_SECS, Watched
+from watched import LONG_SECS, SOON_SECS, Watched, interrupted
 
 from telha_queue.errors import StoreClosed
 from telha_queue.job import Exact, JobSpec, JobState
@@ -214,15 +211,5 @@ def test_a_stale_ticket_is_not_slept_on(engine, queue):
 
 
 def test_ctrl_c_ends_a_wait(queue, watched):
-    def interrupt():
-        watched.asleep.acquire(timeout=SOON_SECS)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    helper = threading.Thread(target=interrupt)
-    helper.start()
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        lease(queue)()
-    helper.join()
-    assert time.monotonic() - started < SOON_SECS
+    interrupted(watched, lease(queue))
     assert queue.lease_next(ACME, worker_id="w") is None

@@ -9,19 +9,19 @@ from __future__ import annotations
 import os
 from uuid import UUID
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+from hypothesis.stateful import Bundle, invariant, multiple, rule, run_state_machine_as_test
+from life_transactions import SCOPES, Transactions, delays, scopes, specs
 from outcomes import attempt, everything, facts, token
 
 from telha_queue.config import QueueConfig
 from telha_queue.engines.memory import MemoryEngine
-from telha_queue.job import Exact, Failure, JobSpec, JobState, Lease
+from telha_queue.job import Exact, Failure, JobState, Lease
 from telha_queue.queue import Queue
-from telha_queue.scope import Scope
 from telha_queue.testing import ManualClock
 
-SCOPES = (Scope.SYSTEM, Scope.named("acme"), Scope.named("other"))
 CONFIG = QueueConfig(
     lease_ttl_secs=20,
     lease_grace_secs=0.5,
@@ -35,24 +35,9 @@ CONFIG = QueueConfig(
 )
 ID_BITS = 2**62 - 1
 
-scopes = st.sampled_from(SCOPES)
-kinds = st.sampled_from(("a", "ab", "b"))
-filters = st.sampled_from((None, None, "a", Exact("a"), ("b", Exact("ab")), "nothing"))
 workers = st.sampled_from(("w1", "w2"))
-delays = st.sampled_from((None, None, 0, 1, 7.5))
-specs = st.builds(
-    JobSpec,
-    kinds,
-    st.sampled_from((b"", b"payload", b"p" * 4096, b"q" * 4097)),
-    priority=st.integers(0, 2),
-    not_before=st.none(),
-    delay_secs=delays,
-    idempotency_key=st.sampled_from((None, None, None, "k1", "k2")),
-    max_attempts=st.sampled_from((None, None, 1, 2)),
-    headers=st.sampled_from((None, None, {"traceparent": "00-1"})),
-    expires_at=st.none(),
-    expires_secs=st.sampled_from((None, None, None, 1, 6, 30)),
-)
+filters = st.sampled_from((None, None, "a", Exact("a"), ("b", Exact("ab")), "nothing"))
+results = st.sampled_from((None, None, b"", b"result", b"r" * 4096, b"s" * 4097))
 failings = st.fixed_dictionaries(
     {
         "retryable": st.sampled_from((True, True, False)),
@@ -62,7 +47,7 @@ failings = st.fixed_dictionaries(
 )
 
 
-class Lives(RuleBasedStateMachine):
+class Lives(Transactions):
     """Two queues on one clock: `queue` on the engine under test, `oracle` in memory."""
 
     leases = Bundle("leases")
@@ -91,20 +76,11 @@ class Lives(RuleBasedStateMachine):
 
     @rule(scope=scopes, spec=specs)
     def enqueue(self, scope, spec):
-        self.enqueue_many(scope, [spec], lambda queue: queue.enqueue(scope, **spec._asdict()))
+        self.agree_on_new(lambda queue: queue.enqueue(scope, **spec._asdict()))
 
     @rule(scope=scopes, batch=st.lists(specs, max_size=5))
     def enqueue_batch(self, scope, batch):
-        self.enqueue_many(scope, batch, lambda queue: queue.enqueue_many(scope, batch))
-
-    def enqueue_many(self, scope, batch, verb):
-        known = {job.job_id for job in everything(self.oracle)}
-        outcome = attempt(verb, self.queue)
-        jobs = outcome if isinstance(outcome, list) else [outcome]
-        fresh = dict.fromkeys(job.job_id for job in jobs if job.job_id not in known)
-        self.bits = [job_id.int & ID_BITS for job_id in fresh]
-        assert facts(outcome) == facts(attempt(verb, self.oracle))
-        assert self.bits == []
+        self.agree_on_new(lambda queue: queue.enqueue_many(scope, batch))
 
     @rule(target=leases, scope=st.one_of(st.none(), scopes), kinds=filters, worker_id=workers, ttl=st.integers(1, 30))
     def lease(self, scope, kinds, worker_id, ttl):
@@ -131,18 +107,22 @@ class Lives(RuleBasedStateMachine):
     def extend_any(self, lease):
         self.agree(lambda queue: queue.extend_any(lease.job_id, lease.worker_id, lease.lease_generation))
 
-    @rule(lease=leases, continuation=st.binary(max_size=40))
-    def checkpoint(self, lease, continuation):
-        self.agree(lambda queue: queue.checkpoint(lease, continuation))
+    @rule(lease=leases, continuation=st.binary(max_size=40), durable=st.booleans())
+    def checkpoint(self, lease, continuation, durable):
+        self.agree(lambda queue: queue.checkpoint(lease, continuation, durable=durable))
+
+    @rule(lease=leases, fraction=st.floats(0, 1), text=st.sampled_from((None, "", "page 7")))
+    def progress(self, lease, fraction, text):
+        self.agree(lambda queue: queue.progress(lease, fraction, text))
 
     @rule(lease=leases, detail=st.sampled_from(("", "line", "x" * 4096)), times=st.sampled_from((1, 1, 20, 150)))
     def stats(self, lease, detail, times):
         for _ in range(times):
             self.agree(lambda queue: queue.stats(lease, detail))
 
-    @rule(lease=leases, late=st.sampled_from(("refuse", "accept_if_unclaimed")))
-    def complete(self, lease, late):
-        self.agree(lambda queue: queue.complete(lease, late=late))
+    @rule(lease=leases, late=st.sampled_from(("refuse", "accept_if_unclaimed")), result=results)
+    def complete(self, lease, late, result):
+        self.agree(lambda queue: queue.complete(lease, result=result, late=late))
 
     @rule(batch=st.lists(leases, max_size=5), late=st.sampled_from(("refuse", "accept_if_unclaimed")))
     def complete_many(self, batch, late):
@@ -234,6 +214,7 @@ class Lives(RuleBasedStateMachine):
             assert self.queue.counts(scope) == self.oracle.counts(scope)
 
 
+@pytest.mark.timeout(300)
 def test_every_life_is_the_same_as_in_memory(engines):
     run_state_machine_as_test(
         lambda: Lives(engines),

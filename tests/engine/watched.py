@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from telha_queue.engine import Engine
 
@@ -28,3 +34,25 @@ class Watched:
         self.slept_us.append(arguments[-1])
         self.asleep.release()
         self._engine.wait_ready(*arguments)
+
+    def wait_ended(self, *arguments: Any) -> None:
+        """The same."""
+        self.slept_us.append(arguments[-1])
+        self.asleep.release()
+        self._engine.wait_ended(*arguments)
+
+
+def interrupted(watched: Watched, call: Callable[[], object]) -> None:
+    """Make a call that sleeps, press Ctrl-C when it does, and see it end by that at once."""
+
+    def interrupt() -> None:
+        watched.asleep.acquire(timeout=SOON_SECS)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    helper = threading.Thread(target=interrupt)
+    helper.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    helper.join()
+    assert time.monotonic() - started < SOON_SECS

@@ -14,7 +14,7 @@ LARGE = b"y" * 5000
 
 
 def filled(path, clock):
-    """A job in every state and in two scopes; 0 and 3 have keys, 1 and 3 payloads of their own, 4 and 5 expire."""
+    """A job in every state and in two scopes; 0 and 3 have keys, 1 and 3 payloads, 3 a result, 4 and 5 expire."""
     with Queue.open(path, QUICK, clock) as queue:
         jobs = [
             queue.enqueue(ACME, "a", idempotency_key="k0"),
@@ -27,7 +27,7 @@ def filled(path, clock):
         for kind in "bde":
             lease = queue.lease_next_any(kind, worker_id="w")
             if kind == "d":
-                queue.complete(lease)
+                queue.complete(lease, result=LARGE)
             if kind == "e":
                 queue.fail(lease, "boom", retryable=False)
         return [queue.find(job.job_id) for job in jobs]
@@ -100,6 +100,15 @@ CASES = {
         ["payload_orphan"],
         ["payload_orphan"],
     ),
+    "result gone": (lambda ldb, j: ldb.delete("results", j[3].job_id.bytes), ["result_missing"], []),
+    "result cut": (lambda ldb, j: ldb.put("results", j[3].job_id.bytes, LARGE[1:]), ["result_wrong"], []),
+    "result of nobody": (lambda ldb, j: ldb.put("results", STRANGER, b"r"), ["result_orphan"], ["result_orphan"]),
+    "result of a job that may yet have one": (
+        lambda ldb, j: ldb.put("results", j[0].job_id.bytes, b"r"),
+        ["result_orphan"],
+        [],
+    ),
+    "result of no id": (lambda ldb, j: ldb.put("results", b"x", b"r"), ["result_orphan"], ["result_orphan"]),
     "payload of no id": (lambda ldb, j: ldb.put("payloads", b"x", b"p"), ["payload_orphan"], ["payload_orphan"]),
     "expiry gone": (lambda ldb, j: ldb.delete("expiries", expiry_row(j[5])), ["expiry_missing"], ["expiry_missing"]),
     "expiry at another time": (

@@ -16,12 +16,14 @@ LEAVES = {
     "lease_many": {"leased"},
     "extend": {"extended"},
     "checkpoint": {"checkpoint"},
+    "progress": {"extended"},
     "stats": {"stats"},
     "complete": {"completed"},
     "complete_many": {"completed"},
     "fail": {"failed", "dead"},
     "release": {"released", "dead"},
     "retry": {"retried"},
+    "transaction": {"completed", "enqueued"},
     "cancel": {"cancelled"},
     "reschedule": {"rescheduled"},
 }
@@ -72,6 +74,7 @@ class Ledger:
             self._check_side_rows(queue, job)
         self._check_invented(extra)
         self._check_batches(stored)
+        self._check_transactions(queue, stored)
         counted = Counter(job.state for job in stored.values())
         assert {state: counted[state] for state in JobState} == queue.counts()
         self._check_order(queue)
@@ -105,9 +108,21 @@ class Ledger:
             if verb == "enqueue_many":
                 assert kinds[kind] in (0, 5), "half a batch"
 
+    def _check_transactions(self, queue: Queue, stored: dict[bytes, JobRecord]) -> None:
+        """A result, the end of its job and the job's successor: all three, or none of them."""
+        results, after = set(), None
+        while page := queue.data("results").scan(after=after, limit=1000):
+            after = page[-1][0]
+            for job_id, kind in page:
+                assert (stored[job_id].state, stored[job_id].kind.encode()) == (JobState.COMPLETED, kind)
+                results.add(job_id.hex())
+        successors = [job.kind.removeprefix("then:") for job in stored.values() if job.kind.startswith("then:")]
+        assert sorted(successors) == sorted(results)
+
     def _check_side_rows(self, queue: Queue, job: JobRecord) -> None:
         assert queue.find(job.job_id) == job == queue.get(job.scope, job.job_id)
         assert len(job.payload) == job.payload_bytes
+        assert job.result_bytes == (None if job.result is None else len(job.result))
         if job.idempotency_key is not None:
             again = queue.enqueue(job.scope, "never stored", idempotency_key=job.idempotency_key)
             assert again == job

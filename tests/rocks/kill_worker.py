@@ -11,7 +11,7 @@ import random
 import sys
 import threading
 
-from telha_queue import JobSpec, JobState, Queue, QueueConfig, Scope
+from telha_queue import JobRecord, JobSpec, JobState, Queue, QueueConfig, Scope
 from telha_queue.errors import InvalidTransition, LeaseConflict
 
 SCOPES = (Scope.SYSTEM, Scope.named("acme"), Scope.named("other"))
@@ -47,6 +47,20 @@ class Caller:
         jobs = [job for job in results if hasattr(job, "key")]  # not what a verb on many was refused, or counted
         tell(self.name, "ok", verb, *(f"{job.key.hex()} {job.value.hex()}" for job in jobs))
         return result
+
+    def finish_in_one(self, lease: JobRecord) -> None:
+        """A result, the end of the job and its successor in one write: what kill_ledger.py holds against each other."""
+        tell(self.name, "try", "transaction", "-")
+        try:
+            with self.queue.transaction() as tx:
+                tx.put("results", lease.job_id.bytes, lease.kind.encode())
+                tx.complete(lease)
+                payload = self.random.randbytes(self.random.choice((9, 5000)))
+                tx.enqueue(lease.scope, f"then:{lease.job_id.hex}", payload)
+        except LeaseConflict:
+            tell(self.name, "no", "transaction")
+            return
+        tell(self.name, "ok", "transaction", *(f"{job.key.hex()} {job.value.hex()}" for job in tx.jobs))
 
     def produce(self) -> None:
         while True:
@@ -88,12 +102,19 @@ class Caller:
         if lease is None:
             return
         for _ in range(self.random.randrange(4)):
-            verb = self.random.choice(("extend", "extend", "checkpoint", "stats"))
-            words = {"extend": (), "checkpoint": (self.random.randbytes(50),), "stats": ("half way",)}[verb]
-            self.call(verb, lease, *words)
-        end = self.random.choice(("complete", "complete", "fail", "bury", "release", "abandon"))
+            verb = self.random.choice(("extend", "extend", "checkpoint", "durable", "progress", "stats"))
+            saved = self.random.randbytes(50)
+            words = {"checkpoint": (saved,), "durable": (saved,), "progress": (0.5, "half"), "stats": ("half way",)}
+            more = {"durable": True} if verb == "durable" else {}
+            self.call("checkpoint" if verb == "durable" else verb, lease, *words.get(verb, ()), **more)
+        end = self.random.choice(("complete", "complete", "transaction", "fail", "bury", "release", "abandon"))
         if end == "bury":
             self.call("fail", lease, "hopeless", retryable=False)
+        elif end == "transaction":
+            self.finish_in_one(lease)
+        elif end == "complete":
+            result = self.random.choice((None, b"done", self.random.randbytes(5000)))
+            self.call("complete", lease, result=result)
         elif end != "abandon":
             self.call(end, lease, *(("error",) if end == "fail" else ()))
 

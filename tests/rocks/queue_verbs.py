@@ -12,6 +12,11 @@ from telha_queue.scope import Scope
 ACME = Scope.named("acme")
 
 
+def commit(queue: Queue) -> None:
+    with queue.transaction() as tx:
+        tx.put("f", b"k", b"v")
+
+
 def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
     """By name. The lease is of a job whose payload stands in a row of its own."""
     return {
@@ -24,12 +29,20 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "extend": lambda: queue.extend(lease),
         "extend_any": lambda: queue.extend_any(lease.job_id, "w", 1),
         "checkpoint": lambda: queue.checkpoint(lease, b"here"),
+        "durable checkpoint": lambda: queue.checkpoint(lease, b"here", durable=True),
+        "progress": lambda: queue.progress(lease, 0.5, "half way"),
         "stats": lambda: queue.stats(lease, "half way"),
         "complete": lambda: queue.complete(lease),
+        "complete with a result": lambda: queue.complete(lease, result=b"r" * 5000),
         "complete_many": lambda: queue.complete_many([lease]),
         "fail": lambda: queue.fail(lease, "error"),
         "release": lambda: queue.release(lease),
         "retry": lambda: queue.retry(ACME, lease.job_id),
+        "complete then": lambda: queue.complete(lease, then=[JobSpec("x")]),
+        "enqueue_chained": lambda: queue.enqueue_chained(lease, [JobSpec("x")]),
+        "transaction": lambda: commit(queue),
+        "data get": lambda: queue.data("f").get(b"k"),
+        "data scan": lambda: queue.data("f").scan(),
         "cancel": lambda: queue.cancel(ACME, lease.job_id),
         "reschedule": lambda: queue.reschedule(ACME, lease.job_id, priority=1),
         "get": lambda: queue.get(ACME, lease.job_id),
@@ -40,6 +53,7 @@ def verbs(queue: Queue, lease: JobRecord) -> dict[str, Callable[[], object]]:
         "scopes": lambda: queue.scopes(),
         "ready_ticket": lambda: queue.ready_ticket(ACME),
         "wait_ready": lambda: queue.wait_ready(ACME, None, 0, 3600),
+        "wait": lambda: queue.wait(ACME, lease.job_id, 3600),
         "reap_expired": lambda: queue.reap_expired(),
         "keeper": lambda: queue.keeper(),
         "flush": lambda: queue.flush(),

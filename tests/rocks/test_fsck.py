@@ -68,7 +68,7 @@ def test_an_id_of_another_time_is_found(path, clock, ldb):
         assert (report.jobs, kinds(report.found), report.repaired) == (len(jobs) + 1, ["job_time"], {})
 
 
-@pytest.mark.parametrize("row", ["ids", "payloads", "idempotency"])
+@pytest.mark.parametrize("row", ["ids", "payloads", "results", "idempotency"])
 def test_no_orphan_is_removed_while_a_damaged_key_may_be_that_of_its_job(path, clock, ldb, row):
     jobs = filled(path, clock)
     ldb.delete("jobs", jobs[3].key)
@@ -76,7 +76,7 @@ def test_no_orphan_is_removed_while_a_damaged_key_may_be_that_of_its_job(path, c
     before = ldb.all_rows()
     with Queue.open(path, QUICK, clock) as queue:
         report = queue.fsck(repair=True)
-        assert kinds(report.found) == ["id_orphan", "job_key", "key_orphan", "payload_orphan"]
+        assert kinds(report.found) == ["id_orphan", "job_key", "key_orphan", "payload_orphan", "result_orphan"]
         assert report.repaired == {}
         assert {finding.job_id for finding in report.findings} == {None, jobs[3].job_id}
     assert ldb.rows(row) == before[row]
@@ -87,7 +87,7 @@ def test_the_side_rows_of_a_job_that_is_gone_are_removed_and_its_key_is_free_aga
     ldb.delete("jobs", jobs[3].key)
     with Queue.open(path, QUICK, clock) as queue:
         report = queue.fsck(repair=True)
-        assert kinds(report.repaired) == ["id_orphan", "key_orphan", "payload_orphan"]
+        assert kinds(report.repaired) == ["id_orphan", "key_orphan", "payload_orphan", "result_orphan"]
         assert report.is_clean
         assert {finding.job_id for finding in report.findings} == {jobs[3].job_id}
         assert queue.fsck() == FsckReport(len(jobs) - 1, {}, {})

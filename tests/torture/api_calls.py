@@ -68,7 +68,10 @@ SLOTS: dict[str, Good] = {
     "id": _id,
     "generation": lambda c, k: c.choice((1, 2)),
     "continuation": lambda c, k: b"here",
+    "result": lambda c, k: c.choice((None, b"", b"r" * 5000)),
+    "fraction": lambda c, k: c.choice((0, 0.5, 1)),
     "text": lambda c, k: c.choice(("", "line")),
+    "text or none": lambda c, k: c.choice((None, "line")),
     "late": lambda c, k: c.choice(("refuse", "accept_if_unclaimed")),
     "flag": lambda c, k: c.random() < 0.8,
     "state": lambda c, k: c.choice((None, *JobState)),
@@ -97,9 +100,10 @@ VERBS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "extend": (("lease",), {"lease_ttl_secs": "ttl"}),
     "extend_any": (("id", "worker", "generation"), {"lease_ttl_secs": "ttl"}),
-    "checkpoint": (("lease", "continuation"), {"lease_ttl_secs": "ttl"}),
+    "checkpoint": (("lease", "continuation"), {"durable": "flag", "lease_ttl_secs": "ttl"}),
+    "progress": (("lease", "fraction", "text or none"), {"lease_ttl_secs": "ttl"}),
     "stats": (("lease", "text"), {}),
-    "complete": (("lease",), {"late": "late"}),
+    "complete": (("lease",), {"result": "result", "late": "late"}),
     "complete_many": (("leases",), {"late": "late"}),
     "fail": (("lease", "text"), {"retryable": "flag"}),
     "release": (("lease",), {"delay_secs": "span"}),
@@ -107,6 +111,7 @@ VERBS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "get": (("scope", "id"), {}),
     "find": (("id",), {}),
     "find_leased_any": (("id",), {}),
+    "wait": (("scope", "id"), {"timeout_secs": "wait"}),
     "list": (
         ("scope or none",),
         {"state": "state", "kinds": "kinds", "limit": "limit", "after": "after"},
@@ -138,9 +143,10 @@ def draw(chance: Random, known: Known, spoil: Callable[[], Any]) -> tuple[str, l
             words[at] = spoil()
         else:
             more[tuple(more)[at - len(words)]] = spoil()
-    wait = more.get("wait_secs")
-    if isinstance(wait, (int, float)) and not isinstance(wait, bool) and 0 < float_of(wait) < 1e10:
-        more["wait_secs"] = SHORTEST_SECS  # a valid wait, and nobody would end it
+    for name in more.keys() & {"wait_secs", "timeout_secs"}:
+        wait = more[name]
+        if isinstance(wait, (int, float)) and not isinstance(wait, bool) and 0 < float_of(wait) < 1e10:
+            more[name] = SHORTEST_SECS  # a valid wait, and nobody would end it
     return verb, words, more, spoilt > 0
 
 

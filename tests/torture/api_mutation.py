@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from telha_queue import JobRecord, Queue, QueueConfig
-from telha_queue.errors import ConfigError, InvalidArgument, InvalidTransition, JobNotFound, LeaseConflict
+from telha_queue.errors import ConfigError, InvalidArgument, InvalidTransition, JobNotFound, LeaseConflict, NotEnded
 from telha_queue.testing import ManualClock
 from tests.torture import api_child
 from tests.torture.api_calls import BUILDERS, VERBS, Known, draw, touched
@@ -26,7 +26,7 @@ STRETCH = 40
 """Calls between two looks at the rows."""
 MOST_JOBS = 150
 CONFIG = QueueConfig(durability="os", memtable_bytes=1024 * 1024, max_attempts=3, window_jobs=16)
-REFUSALS = (InvalidArgument, JobNotFound, LeaseConflict, InvalidTransition)
+REFUSALS = (InvalidArgument, JobNotFound, LeaseConflict, InvalidTransition, NotEnded)
 EXACT = {"kind": str, "payload": bytes, "priority": int, "created_at": int, "attempts": int, "lease_generation": int}
 
 

@@ -25,6 +25,9 @@ def row_faults(job: JobRecord, ceiling: int) -> list[str]:
         "a worker is named exactly while the job is leased": (job.worker_id is not None) == leased,
         "a deadline is set exactly while the job is leased": (job.lease_deadline is not None) == leased,
         "a continuation lasts no longer than the lease": job.continuation is None or leased,
+        "a durable continuation lasts until the job is completed": job.durable_continuation is None
+        or job.state != COMPLETED,
+        "only a completed job has a result": job.result_bytes is None or job.state == COMPLETED,
         "a dead job has a reason, and no other has one": (job.dead_reason is not None) == (job.state == DEAD),
         "a job whose attempts are used up is over": job.attempts < allowed or job.state in (DEAD, COMPLETED),
         "a dead job has used up its attempts, or was not retryable": job.state != DEAD

@@ -66,9 +66,10 @@ DRAW: dict[str, tuple[float, Callable[[Random], tuple[Any, ...]]]] = {
     "lease_many": (5, lambda c: (c.choice((None, *SCOPES)), c.randint(1, 4), c.choice(FILTERS), c.choice(WORKERS))),
     "extend": (4, lambda c: (_which(c), c.choice((None, 1, 60)))),
     "extend_any": (2, lambda c: (_which(c),)),
-    "checkpoint": (3, lambda c: (_which(c), c.randbytes(c.randrange(40)))),
+    "checkpoint": (3, lambda c: (_which(c), c.randbytes(c.randrange(40)), c.random() < 0.4)),
+    "progress": (2, lambda c: (_which(c), c.random(), c.choice((None, "", "half")))),
     "stats": (3, lambda c: (_which(c), c.choice(("", "line", "x" * 4096)), c.choice((1, 1, 1, 12)))),
-    "complete": (8, lambda c: (_which(c), c.choice(LATE))),
+    "complete": (8, lambda c: (_which(c), c.choice((None, None, b"", b"r" * 4096, b"s" * 4097)), c.choice(LATE))),
     "complete_many": (3, lambda c: ([_which(c) for _ in range(c.randrange(4))], c.choice(LATE))),
     "fail": (8, lambda c: (_which(c), c.choice(("", "error")), c.random() < 0.7)),
     "release": (3, lambda c: (_which(c), c.choice((0, 0, 3)))),
@@ -93,9 +94,10 @@ PERFORM: dict[str, Callable[..., Any]] = {
     "lease_many": lambda q, scope, n, kinds, worker: q.lease_many(scope, n, kinds, worker_id=worker),
     "extend": lambda queue, lease, ttl: queue.extend(lease, lease_ttl_secs=ttl),
     "extend_any": lambda queue, lease: queue.extend_any(lease.job_id, lease.worker_id, lease.lease_generation),
-    "checkpoint": lambda queue, lease, continuation: queue.checkpoint(lease, continuation),
+    "checkpoint": lambda queue, lease, continuation, durable: queue.checkpoint(lease, continuation, durable=durable),
+    "progress": lambda queue, lease, fraction, text: queue.progress(lease, fraction, text),
     "stats": lambda queue, lease, text, times: [queue.stats(lease, text) for _ in range(times)],
-    "complete": lambda queue, lease, late: queue.complete(lease, late=late),
+    "complete": lambda queue, lease, result, late: queue.complete(lease, result=result, late=late),
     "complete_many": lambda queue, leases, late: queue.complete_many(leases, late=late),
     "fail": lambda queue, lease, error, retryable: queue.fail(lease, error, retryable=retryable),
     "release": lambda queue, lease, delay: queue.release(lease, delay_secs=delay),
@@ -107,7 +109,19 @@ PERFORM: dict[str, Callable[..., Any]] = {
 """What a step does to a queue. Where `DRAW` has a number for a lease, or numbers, stand the leases themselves."""
 
 BY_LEASE = frozenset(
-    ("extend", "extend_any", "checkpoint", "stats", "complete", "complete_many", "fail", "release", "retry", "read")
+    (
+        "extend",
+        "extend_any",
+        "checkpoint",
+        "progress",
+        "stats",
+        "complete",
+        "complete_many",
+        "fail",
+        "release",
+        "retry",
+        "read",
+    )
 )
 """Steps whose first word picks leases."""
 

@@ -19,6 +19,7 @@ BY_HAND = [
     errors.JobNotFound(JOB),
     errors.LeaseConflict(JOB, held=2, presented=1, state=1),
     errors.InvalidTransition(JOB, verb="retry", state=2),
+    errors.NotEnded(JOB, state=1, waited_secs=0.5),
     errors.StorageError("the disk is gone", outcome="unknown"),
     errors.StorageFull("the disk is full", outcome="unknown"),
     errors.StoreLocked("/queue", 4711),

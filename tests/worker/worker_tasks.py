@@ -27,6 +27,17 @@ def whereabouts(job: Job, word: str) -> None:
     job.stats(f"{word} {os.getpid()} {job.scope.name} {len(job.headers)}")
 
 
+@task("resumes", process=True, codec=JSON, keeps_result=True, max_attempts=2)
+def resumes(job: Job, word: str) -> dict[str, object]:
+    """Fails at first, and goes on from where it was."""
+    job.progress(0.25, "begun")
+    if job.durable_continuation is None:
+        job.checkpoint(b"\0 half", durable=True)
+        raise Retry("again", delay_secs=0)
+    job.progress(1, "all of it")
+    return {"word": word, "from": job.durable_continuation.decode()}
+
+
 @task("ends", process=True, codec=JSON, max_attempts=2)
 def ends(job: Job, how: str) -> None:
     if how == "dies":

@@ -1,4 +1,4 @@
-"""The examples of docs/workers.md and docs/jobs.md run as they stand, and print what the page says."""
+"""The examples of these pages run as they stand, and print what the page says."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("workers.md", "jobs.md")}
+PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("workers", "jobs", "results", "transactions")}
 EXAMPLE = re.compile(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
-EXAMPLES = {name: EXAMPLE.findall(text) for name, text in PAGES.items()}
-ALL = [(f"{name}: {title}", *rest) for name, found in EXAMPLES.items() for title, *rest in found]
+EXAMPLES = [
+    pytest.param(*found[1:], id=f"{name}: {found[0]}")
+    for name, page in PAGES.items()
+    for found in EXAMPLE.findall(page)
+]
 
 
 def test_every_example_was_found():
-    for name, text in PAGES.items():
-        assert len(EXAMPLES[name]) == text.count("```python")
+    assert len(EXAMPLES) == sum(page.count("```python") for page in PAGES.values())
 
 
-@pytest.mark.parametrize(("title", "program", "output"), ALL, ids=[title for title, _, _ in ALL])
-def test_an_example_does_what_the_page_says(tmp_path, title, program, output):
+@pytest.mark.parametrize(("program", "output"), EXAMPLES)
+def test_an_example_does_what_the_page_says(tmp_path, program, output):
     script = tmp_path / "example.py"
     script.write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
