@@ -62,7 +62,7 @@ cdef inline void put_new_job(
 
 
 cdef inline void put_moved_job(Store* store, WriteBatch* batch, const Row& old, const Row& row) noexcept nogil:
-    """Add a transition: the row under its old key goes, the new one comes. The id row follows a new priority; see put_result."""
+    """Add a transition: the old row goes, the new one comes; the id row follows a new priority. See put_result."""
     cdef ColumnFamilyHandle* jobs = store.database.family(JOBS)
     cdef char[ID_ROW_BYTES] id_row
     cdef bint has_place = key_priority(old.key()) == key_priority(row.key())
