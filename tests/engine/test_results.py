@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from telha_queue.errors import LeaseConflict, PayloadTooLarge, StoreClosed
-from telha_queue.job import JobState
+from telha_queue.job import JobSpec, JobState
 from telha_queue.scope import Scope
 
 ACME = Scope.named("acme")
@@ -105,3 +105,35 @@ def test_the_others_of_a_batch_have_no_result(queue):
     first, *rest = queue.lease_many(ACME, 3, worker_id="w")
     queue.complete(first, result=b"only this one")
     assert [job.result for job in queue.complete_many(rest)] == [None, None]
+
+
+@pytest.mark.parametrize("result", [b"short", b"r" * 5000])
+def test_a_transaction_and_a_chain_keep_it_in_their_one_write(queue, lease, result):
+    with queue.transaction() as tx:
+        tx.complete(lease, result=result)
+        tx.enqueue(ACME, "next")
+    assert tx.jobs[0].result == queue.get(ACME, lease.job_id).result == result
+    second = queue.lease_next(ACME, worker_id="w")
+    assert queue.complete(second, result=result, then=[JobSpec("last")]).result == result
+    assert queue.get(ACME, second.job_id).result == result
+
+
+@pytest.mark.parametrize("result", [b"short", b"r" * 5000])
+def test_a_transaction_that_is_refused_keeps_none_and_takes_none_away(queue, lease, refused, result):
+    queue.enqueue(ACME, "embed")
+    other = queue.lease_next(ACME, worker_id="w")
+    queue.complete(lease, result=result)
+    with refused(queue, LeaseConflict), queue.transaction() as tx:
+        tx.complete(other, result=b"t" * 5000)
+        tx.complete(lease, result=b"t" * 5000)
+    assert queue.get(ACME, lease.job_id).result == result
+    assert queue.complete(other).result is None
+
+
+def test_a_result_counts_in_the_size_of_a_transaction(queue, lease):
+    with queue.transaction() as tx:
+        tx.enqueue_many(ACME, [JobSpec("embed", bytes(1024 * 1024))] * 15)
+        tx.complete(lease, result=bytes(1024 * 1024))
+        with pytest.raises(PayloadTooLarge):
+            tx.complete(lease, result=b"r")
+    assert tx.jobs[-1].result_bytes == 1024 * 1024

@@ -63,6 +63,7 @@ ENDS = {
     "fail": (lambda queue, clock, lease: queue.fail(lease, "error"), JobState.DEAD),
     "fail_many": (lambda queue, clock, lease: queue.fail_many([(lease, "error")]), JobState.DEAD),
     "reap": (reap, JobState.DEAD),
+    "cancel": (lambda queue, clock, lease: queue.cancel(ACME, lease.job_id), JobState.DEAD),
 }
 
 
