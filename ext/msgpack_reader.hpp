@@ -109,8 +109,8 @@ class Reader {
     }
     return span(kBin, out);
   }
-  bool optional_text(Bytes* out) noexcept { return take_nil(out) || text(out); }
-  bool optional_binary(Bytes* out) noexcept { return take_nil(out) || binary(out); }
+  [[gnu::always_inline]] bool optional_text(Bytes* out) noexcept { return take_nil(out) || text(out); }
+  [[gnu::always_inline]] bool optional_binary(Bytes* out) noexcept { return take_nil(out) || binary(out); }
 
  private:
   bool take_nil(int64_t* out) noexcept {

@@ -100,8 +100,11 @@ inline const char* read_fields(Reader& in, View* out) noexcept {
   if (count > 19 && !in.uint(&out->crashes, UINT32_MAX)) return "crashes";
   if (count > 20 && !in.optional_uint(&out->lease_ttl_us, kMaxTime)) return "lease_ttl_us";
   if (count > 21 && !read_headers(in, &out->headers)) return "headers";
-  const char* const why = read_tail(in, count > kWrittenFields ? count - kWrittenFields : 0, out);
-  if (why != nullptr) return why;
+  static_cast<Tail&>(*out) = Tail();
+  if (count > kWrittenFields) {
+    const char* const why = read_tail(in, count - kWrittenFields, out);
+    if (why != nullptr) return why;
+  }
   const char* const extra = in.at();
   for (uint32_t i = kKnownFields; i < count; ++i) {
     if (!in.skip(1)) return "a later field";
@@ -202,7 +205,7 @@ inline size_t encode(const View& view, const NewEvent* appended, char* out) noex
   to.uint(view.crashes);
   to.optional_uint(view.lease_ttl_us);
   is_nil(view.headers) ? to.nil() : to.raw(view.headers);
-  write_tail(to, tail, view);
+  if (tail > 0) write_tail(to, tail, view);
   to.raw(view.extra);
   return static_cast<size_t>(to.at() - out);
 }

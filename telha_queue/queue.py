@@ -248,7 +248,7 @@ class Queue(ChainingQueue):
         this after the reaper ended the lease, while nobody has leased the job since. The jobs of `then`, up to 999, are
         stored in its scope by the same write: they are there if and only if this one is completed.
         """
-        if then != ():
+        if then:
             return self._chain(lease, result, late, then, durability)[0]
         to_disk = durability is not None and check.stronger(durability)
         kept = None if result is None else check.blob("result", result, self._max_payload_bytes)
