@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -29,6 +30,7 @@ SUMMED = {
 }
 KNOWN_GAP = "known gap"
 """What counts of a harness begin with that are no fault only because nobody has mended it yet."""
+SOURCES = {".hpp", ".pxd", ".pxi", ".py", ".pyx"}
 Row = dict[str, Any]
 
 
@@ -44,11 +46,21 @@ def keep(harness: Harness, result: Result, scale: str, seed: int) -> None:
         "seed": seed,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "run": f"telha-queue {__version__}, RocksDB {info['rocksdb']} ({info['rocksdb_mode']}, {asserts} assertions)",
+        "code": code(),
     }
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     unfinished = KEPT.with_suffix(".new")
     unfinished.write_text(json.dumps(kept, indent=1))
     unfinished.replace(KEPT)
+
+
+def code() -> str:
+    """What was run, in 12 digits: of the SHA-256 over names and contents of the sources in ext/ and telha_queue/."""
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in ("ext", "telha_queue") for path in (ROOT / folder).rglob("*")):
+        if path.suffix in SOURCES:
+            digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
 
 
 def write(page: Path, harnesses: Iterable[Harness]) -> None:
@@ -74,6 +86,11 @@ def _sums(harnesses: list[Harness], rows: dict[str, Row]) -> Iterable[str]:
     """What is the same for all rows, or else the several; and what all of it comes to."""
     for what, name in (("date", "date"), ("version", "run"), ("seed", "seed"), ("scale", "scale")):
         yield f"- {what}: {', '.join(sorted({str(row[name]) for row in rows.values()})) or 'none yet'}"
+    by_code: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        by_code.setdefault(row["code"], []).append(name)
+    parts = [f"`{digest}` ({', '.join(names)})" for digest, names in by_code.items()]
+    yield f"- code: {'; '.join(parts) if len(parts) > 1 else ''.join(f'`{digest}`' for digest in by_code)}"
     failed = [name for name, row in rows.items() if row["faults"]]
     skipped = [name for name, row in rows.items() if row["skipped"]]
     missing = [harness.name for harness in harnesses if harness.name not in rows]
@@ -122,4 +139,4 @@ def _about(harness: Harness, row: Row) -> str:
 def read() -> dict[str, Row]:
     """What is kept, by the name of the harness."""
     kept: dict[str, Row] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    return {name: {"skipped": "", **row} for name, row in kept.items()}
+    return {name: {"skipped": "", "code": "", **row} for name, row in kept.items()}

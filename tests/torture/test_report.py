@@ -92,3 +92,15 @@ def test_every_number_of_the_plan_is_held_by_a_harness_or_said_not_to_be():
 def test_a_figure_that_is_lowered_has_its_reason():
     assert all(harness.lowered for harness in HARNESSES if harness.planned > harness.nightly)
     assert len({harness.name for harness in HARNESSES}) == len(HARNESSES)
+
+
+def test_harnesses_that_ran_on_other_code_are_named():
+    first, second = HARNESSES[:2]
+    for harness in (first, second):
+        report.keep(harness, Result(cycles=harness.nightly), "nightly", 7)
+    text = report.told(HARNESSES, report.read())
+    assert f"- code: `{report.code()}`\n" in text
+    kept = report.read()
+    kept[second.name]["code"] = "0123456789ab"
+    text = report.told(HARNESSES, kept)
+    assert f"- code: `{report.code()}` ({first.name}); `0123456789ab` ({second.name})\n" in text
