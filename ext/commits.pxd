@@ -35,10 +35,10 @@ cdef inline tuple call_transact(Store* store, changes, groups, puts, int64_t now
         _read_group(scope, jobs, &c_jobs, c_groups.add())
     for key, value in puts:
         _read_put(key, value, c_puts.add())
-    work.moves, work.moves_count = c_moves.at(0), c_moves.size()
-    work.jobs = c_jobs.at(0)
-    work.groups, work.groups_count = c_groups.at(0), c_groups.size()
-    work.puts, work.puts_count = c_puts.at(0), c_puts.size()
+    work.moves, work.moves_count = c_moves.data(), c_moves.size()
+    work.jobs = c_jobs.data()
+    work.groups, work.groups_count = c_groups.data(), c_groups.size()
+    work.puts, work.puts_count = c_puts.data(), c_puts.size()
     with nogil:
         store.take_turn()
         fault = transact(store, &work, now_us, &moved, &stored)

@@ -6,7 +6,7 @@ from libcpp.string cimport string
 from announce cimport tell_new
 from batch cimport MAX_INLINE_BYTES, put_new_job
 from keys cimport JOB_ID_BYTES, KEY_BYTES, PENDING, SCOPE_BYTES, encode_key, make_job_id
-from lookup cimport find_row, get
+from lookup cimport find_claimed, find_row, get
 from memory cimport JobId, Lock, id_of_text
 from outcome cimport (
     CODE_CORRUPT,
@@ -65,7 +65,7 @@ cdef inline Fault enqueue(
         lock = Lock(store.mutex)
         distinct = store.claims.wait_and_take(lock, claimed.items())
         lock.unlock()
-    fault = gather_new(store, scope, jobs, n, atomic, now_us, &names, distinct < names.size(), batch, out)
+    fault = gather_new(store, scope, jobs, n, atomic, now_us, &names, distinct < names.size(), False, batch, out)
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(batch)
     lock = Lock(store.mutex)
@@ -96,10 +96,14 @@ cdef inline Fault gather_new(
     int64_t now_us,
     List[string]* names,
     bint has_repeats,
+    bint has_claims,
     WriteBatch* batch,
     List[Outcome]* out,
 ) noexcept nogil:
-    """Fill the batch with the jobs that are new, and the outcomes with all of them. The names are claimed."""
+    """Fill the batch with the jobs that are new, and the outcomes with all of them. The names are claimed.
+
+    `has_claims`: so are the jobs that have the names.
+    """
     cdef size_t i
     cdef size_t keyed = 0
     cdef string* name
@@ -114,7 +118,7 @@ cdef inline Fault gather_new(
             keyed += 1
             if has_repeats and _took_it(jobs, i, out, names, name[0], outcome):
                 continue
-            fault = _find_keyed(store, scope, name, &outcome.row)
+            fault = _find_keyed(store, scope, name, has_claims, &outcome.row)
             if fault.ok():
                 # Here, while nothing is written: the caller cannot be given a row that does not decode.
                 fault = view_row(outcome.row.key(), outcome.row.value(), &found)
@@ -145,7 +149,9 @@ cdef inline bint _took_it(
     return False
 
 
-cdef inline Fault _find_keyed(Store* store, const char* scope, const string* name, Row* out) noexcept nogil:
+cdef inline Fault _find_keyed(
+    Store* store, const char* scope, const string* name, bint has_claim, Row* out
+) noexcept nogil:
     """The row of the job that has an idempotency key; CODE_NOT_FOUND when none has."""
     cdef PinnableSlice job_id
     cdef Fault fault = get(store, IDEMPOTENCY, slice_of(name[0]), &job_id)
@@ -153,7 +159,10 @@ cdef inline Fault _find_keyed(Store* store, const char* scope, const string* nam
         return fault
     if job_id.size() != JOB_ID_BYTES:
         return fault_corrupt(b"the idempotency row has a wrong length")
-    fault = find_row(store, scope, job_id.data(), out)
+    if has_claim:
+        fault = find_claimed(store, scope, job_id.data(), NULL, PENDING, out)
+    else:
+        fault = find_row(store, scope, job_id.data(), out)
     if fault.code == CODE_NOT_FOUND:
         return fault_corrupt(b"the idempotency row names no job")
     return fault

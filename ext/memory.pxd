@@ -130,6 +130,7 @@ cdef extern from "taken.hpp" namespace "telha" nogil:
         List[ReadyJob] picked
         size_t done
         List[Outcome] left
+        List[size_t] gone
         int64_t room_bytes
         bint is_full
         bint is_blocked

@@ -50,6 +50,7 @@ cdef extern from "rows.hpp" namespace "telha" nogil:
     cdef cppclass List[Item]:
         size_t size() noexcept
         Item* at(size_t index) noexcept
+        Item* data() noexcept
         Item* add() noexcept
         void resize(size_t size) noexcept
         void reserve(size_t size) noexcept

@@ -36,6 +36,7 @@ class List {
  public:
   size_t size() const noexcept { return items_.size(); }
   Item* at(size_t index) noexcept { return &items_[index]; }
+  Item* data() noexcept { return items_.data(); }  // all of them, and maybe none
   Item* add() noexcept { return &items_.emplace_back(); }
   void resize(size_t size) noexcept { items_.resize(size); }
   void reserve(size_t size) noexcept { items_.reserve(size); }

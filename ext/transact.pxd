@@ -134,6 +134,7 @@ cdef inline Fault _gather_groups(
             now_us,
             &names,
             has_repeats,
+            True,
             batch,
             stored.at(i),
         )

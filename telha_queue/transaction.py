@@ -95,7 +95,6 @@ class Transaction:
     def complete(self, lease: JobRecord | Lease, *, result: bytes | None = None, late: str = "refuse") -> None:
         """Finish a job, and keep a result with it."""
         kept = None if result is None else check.blob("result", result, self._max_payload_bytes)
-        self._weigh(len(kept or b""))
         self._add_fenced(lease, Command(Verb.COMPLETE, accept_late=check.late(late)), kept)
 
     def fail(
@@ -125,7 +124,6 @@ class Transaction:
     ) -> None:
         """Keep a continuation, and extend the lease."""
         kept = check.continuation(continuation, self._max_payload_bytes)
-        self._weigh(len(kept))
         ttl_us, lasts = check.heartbeat_us(lease_ttl_secs), check.flag("durable", durable)
         self._add_fenced(lease, Command(Verb.CHECKPOINT, continuation=kept, durable=lasts, ttl_us=ttl_us))
 
@@ -154,10 +152,13 @@ class Transaction:
     def _add_fenced(self, lease: JobRecord | Lease, command: Command, result: bytes | None = None) -> None:
         held = token(lease)
         fenced = command._replace(worker_id=held.worker_id, lease_generation=held.lease_generation)
-        self._add_change(Change(held.scope, held.job_id, fenced, result))
+        self._add_change(
+            Change(held.scope, held.job_id, fenced, result), len(command.continuation) + len(result or b"")
+        )
 
-    def _add_change(self, change: Change) -> None:
+    def _add_change(self, change: Change, size_bytes: int = 0) -> None:
         self._require_room(1)
+        self._weigh(size_bytes)
         self._order.append((None, len(self._work.changes)))
         self._work.changes.append(change)
 

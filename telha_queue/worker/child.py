@@ -50,6 +50,9 @@ class _Link(NoQueue):
         if not self._is_over:
             self._side.send(pipe.message(pipe.PROGRESS, self.number, pipe.progress_body(said)))
 
+    def end_progress(self) -> None:
+        pass  # the worker sees to it
+
     def answer(self, error: JobError | None) -> None:
         """What the worker says to the one who asks; None when it is done."""
         self._replies.put(error)

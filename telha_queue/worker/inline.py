@@ -50,6 +50,9 @@ class _Link:
             with suppress(JobError):
                 self.queue.progress(self._record, *said)
 
+    def end_progress(self) -> None:
+        pass
+
 
 def run_due(
     queue: Queue,

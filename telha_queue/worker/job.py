@@ -34,6 +34,8 @@ class Link(Protocol):
 
     def progress(self, said: tuple[float, str | None] | None) -> None: ...
 
+    def end_progress(self) -> None: ...
+
     @property
     def queue(self) -> Queue: ...
 
@@ -157,6 +159,7 @@ class Job:
         with self.queue.transaction() as tx:
             tx.complete(self.record, result=result)
             yield tx
+            self._link.end_progress()  # what was said last is with the job when it is completed
         self.is_completed = True
 
     @property

@@ -116,6 +116,7 @@ class Settler:
             self._write(failed, lambda due: self._queue.fail_many([_failure(one) for one in due]))
         for one in batch:
             if one.claim.job.is_completed:
+                one.outcome = Done()  # whatever came of the handler after that
                 one.result = self._as_written(one)
             elif isinstance(one.outcome, GivenBack):
                 self._write([one], self._give_back)

@@ -175,6 +175,37 @@ def test_readers_find_a_job_at_any_moment_of_its_moves(queue, together):
     assert queue.get(ACME, job.job_id).priority == 399 % 256
 
 
+@pytest.mark.parametrize("how", ["in its time", "due now", "after a failure", "many"])
+def test_a_gated_job_that_goes_back_in_line_is_leased_when_it_is_due(queue, clock, how):
+    job = queue.enqueue(ACME, "embed", delay_secs=0 if how == "after a failure" else 5)
+    lease = queue.lease_next(ACME, worker_id="w")  # whoever looks knows of the gate from now on
+    if how == "after a failure":
+        queue.fail(lease, "error", delay_secs=5)
+        assert queue.lease_next(ACME, worker_id="w") is None
+    queue.reschedule(ACME, job.job_id, priority=200, delay_secs=0 if how == "due now" else None)
+    others = [queue.enqueue(ACME, "other", priority=190).job_id for _ in range(2)] if how == "many" else []
+    clock.advance(secs=6)
+    leased = [lease.job_id for lease in queue.lease_many(ACME, 10, worker_id="w")]
+    assert leased == [*others, job.job_id]
+
+
+def test_a_gated_job_that_goes_back_in_line_is_met_by_one_of_many_workers(queue, clock, together):
+    jobs = [job.job_id for job in queue.enqueue_many(ACME, [JobSpec("embed", delay_secs=5)] * 50)]
+    assert queue.lease_next(ACME, worker_id="w") is None
+    for job in jobs:
+        queue.reschedule(ACME, job, priority=200)
+    clock.advance(secs=6)
+
+    def work():
+        leases = []
+        while lease := queue.lease_next(ACME, worker_id="w"):
+            leases.append(lease.job_id)
+        return leases
+
+    leased = together(work, work, work)
+    assert sorted([*leased[0], *leased[1], *leased[2], *leased_ids(queue)]) == sorted(jobs)
+
+
 def test_jobs_that_move_while_they_are_leased_are_leased_once_each(queue, together):
     jobs = [job.job_id for job in queue.enqueue_many(ACME, [JobSpec("embed")] * 300)]
 

@@ -238,3 +238,13 @@ def test_a_cancelled_job_and_what_takes_its_place_are_one_write(queue):
     assert tx.jobs[0].events[-1].detail == "a typo"
     with pytest.raises(LeaseConflict):
         queue.complete(lease)
+
+
+def test_what_is_refused_where_it_is_given_takes_no_room(queue):
+    [lease] = leased(queue)
+    with queue.transaction() as tx:
+        for _ in range(20):
+            with pytest.raises(InvalidArgument):
+                tx.complete("no lease", result=bytes(1 << 20))
+        tx.complete(lease, result=bytes(1 << 20))
+    assert tx.jobs[0].result_bytes == 1 << 20

@@ -243,4 +243,6 @@ def test_an_id_row_without_a_job_is_a_corrupt_record(path, clock, ldb):
             queue.get(ACME, job.job_id)
         with pytest.raises(CorruptRecord):
             queue.enqueue(ACME, "x", idempotency_key="k")
+        with pytest.raises(CorruptRecord), queue.transaction() as tx:
+            tx.enqueue(ACME, "x", idempotency_key="k")
         assert queue.enqueue(ACME, "x", idempotency_key="other").state == JobState.PENDING

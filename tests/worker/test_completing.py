@@ -101,3 +101,30 @@ def test_what_it_raises_after_it_is_logged_and_changes_nothing(queue, work, unti
     assert "too late" in caplog.text
     [job] = completed(queue)
     assert job.attempts == 0
+
+
+def test_what_was_said_last_of_its_progress_is_with_it(queue, work, until):
+    @task("split")
+    def talks(job: Job) -> None:
+        job.progress(0.1, "first")
+        job.progress(0.9, "last")
+        store(job)
+
+    work(talks)
+    queue.enqueue(ACME, "split", b"a")
+    until(lambda: completed(queue))
+    assert (completed(queue)[0].progress, completed(queue)[0].progress_text) == (0.9, "last")
+
+
+def test_one_that_hangs_after_it_counts_as_completed(queue, clock, work, until):
+    @task("split", timeout_secs=5)
+    async def hangs(job: Job) -> None:
+        store(job)
+        await job.lost
+
+    worker = work(hangs)
+    queue.enqueue(ACME, "split", b"a")
+    until(lambda: completed(queue))
+    clock.advance(secs=6)
+    until(lambda: worker.counters.total("completed") == 1)
+    assert completed(queue)[0].attempts == 0
