@@ -35,7 +35,7 @@ from row cimport Row
 from scan cimport next_by_scan
 from store cimport PAYLOADS, RESULTS, Family
 from store cimport Store as CoreStore
-from store cimport Visit, close_all_stores, is_child, watch
+from store cimport Visit, close_all_stores, is_child, skip_destructors, watch
 from telha_queue._keeper cimport Renewer
 from telha_queue._seam cimport NewJob, Token
 from upkeep cimport call_checkpoint, call_crc32c, call_drop_name, call_fence, call_fsck, call_list_names
@@ -359,6 +359,7 @@ cdef bint _in_main_thread() except -1:
 def _close_all():
     cdef size_t failed
     if is_child():
+        skip_destructors()
         return
     with nogil:
         failed = close_all_stores()

@@ -28,12 +28,15 @@ inline std::atomic<bool> opened{false};
 inline std::atomic<bool> child{false};
 
 // RocksDB's static destructors join threads that a forked child does not have: they hang or crash it. So the child ends
-// as it would have, with the same status and its streams flushed, but without running them. Handlers run last one
-// first.
+// as it would have, with the same status and its streams flushed, but without running them.
 inline void end_without_destructors(int status, void*) noexcept {
   std::fflush(nullptr);
   ::_exit(status);
 }
+
+// Called in a child that is about to exit: handlers run last one first. Not called by the fork itself, for a thread of
+// the parent may have been registering a handler of its own, and the lock for that is then never given back in here.
+inline void skip_destructors() noexcept { (void)::on_exit(end_without_destructors, nullptr); }
 
 inline void before_fork() noexcept { locks_mutex.lock(); }
 inline void in_parent() noexcept { locks_mutex.unlock(); }
@@ -41,7 +44,6 @@ inline void in_parent() noexcept { locks_mutex.unlock(); }
 inline void in_child() noexcept {
   locks_mutex.unlock();
   if (!opened.load(std::memory_order_relaxed) || child.exchange(true, std::memory_order_relaxed)) return;
-  (void)::on_exit(end_without_destructors, nullptr);
   for (auto& slot : tracked_locks) {
     const int stored = slot.exchange(0, std::memory_order_relaxed);
     if (stored != 0) ::close(stored - 1);

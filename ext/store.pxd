@@ -123,6 +123,7 @@ cdef extern from "cursor.hpp" namespace "telha" nogil:
 
 cdef extern from "fork.hpp" namespace "telha::fork" nogil:
     bint is_child() noexcept
+    void skip_destructors() noexcept
     int watch() noexcept
 
 

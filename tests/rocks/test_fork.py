@@ -155,3 +155,26 @@ say("ready")
     with Queue.open(path, QueueConfig(durability="os")) as queue:
         assert sum(queue.counts().values()) == 1
     child.stdin.close()
+
+
+def test_a_fork_beside_a_thread_that_registers_exit_handlers_does_not_hang_its_child(ended):
+    ended("""
+import ctypes
+libc = ctypes.CDLL(None)
+free = ctypes.cast(libc.free, ctypes.c_void_p)
+queue = Queue.open(PATH, QUICK)
+over = threading.Event()
+def register():
+    for _ in range(400_000):
+        if over.is_set():
+            return
+        libc.__cxa_atexit(free, None, None)
+for _ in range(3):
+    threading.Thread(target=register, daemon=True).start()
+for _ in range(50):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)  # for ever, if the child hangs
+over.set()
+""")
