@@ -5,12 +5,12 @@ threads that lease different jobs share RocksDB's log writes.
 """
 
 from libc.stdint cimport INT64_MAX, int64_t
-from libc.string cimport memcmp
 
 from announce cimport tell_moved
 from command cimport Command
 from effects cimport is_expired
-from keys cimport JOB_ID_AT, JOB_ID_BYTES, LEASED, PENDING, key_state
+from gone cimport find_gone, is_picked
+from keys cimport JOB_ID_AT, LEASED
 from lookup cimport find_claimed, get_job
 from memory cimport CLAIM_LEASE, CLAIM_OTHER, Claim, JobId, Lock, ReadyJob, Taken, Window
 from move cimport Move, find_leased
@@ -52,7 +52,7 @@ cdef inline Fault lease(
     if fault.ok() and batch.Count() > 0:
         fault = store.commit(batch)
     if taken.gone.size() > 0:
-        _find_gone(store, &taken, out)
+        find_gone(store, &taken, out)
     lock = Lock(store.mutex)
     _settle(store, fault.ok(), &taken, out)
     lock.unlock()
@@ -110,7 +110,7 @@ cdef inline Fault _complete_and_take(
         if fault.ok():
             fault = store.commit(batch)
     if taken.gone.size() > 0:
-        _find_gone(store, &taken, out)
+        find_gone(store, &taken, out)
     lock.lock()
     store.claims.give_back(ids.at(0)[0])
     if completed.fault.ok() and fault.ok():
@@ -148,44 +148,6 @@ cdef inline Fault _gather(
             taken.done += 1
         lock.lock()
     return fault
-
-
-cdef inline void _find_gone(Store* store, Taken* taken, List[Outcome]* out) noexcept nogil:
-    """Look for the jobs that are not where a window knew them, to tell of those that wait elsewhere in line.
-
-    A gate is kept under the key that the job had. When it has another priority by then, the window meets the job at
-    its new place too, maybe in another call, which leaves it to this one because this one has the claim.
-    """
-    cdef const ReadyJob* picked
-    cdef Outcome found
-    cdef View job
-    cdef size_t i
-    for i in range(taken.gone.size()):
-        picked = taken.picked.at(taken.gone.at(i)[0])
-        if _is_leased(out, picked.key + JOB_ID_AT):
-            continue
-        if find_claimed(store, NULL, picked.key + JOB_ID_AT, NULL, PENDING, &found.row).ok():
-            if key_state(found.row.key()) == PENDING and view_row(found.row.key(), found.row.value(), &job).ok():
-                found.due_us = job.not_before
-                taken.left.add()[0] = found
-
-
-cdef inline bint _is_leased(List[Outcome]* out, const char* job_id) noexcept nogil:
-    """Whether the call has leased that job."""
-    cdef size_t i
-    for i in range(out.size()):
-        if memcmp(out.at(i).row.job_id(), job_id, JOB_ID_BYTES) == 0:
-            return True
-    return False
-
-
-cdef inline bint _is_picked(Taken* taken, const char* job_id) noexcept nogil:
-    """Whether the call has picked that job before, under another key."""
-    cdef size_t i
-    for i in range(taken.picked.size() - 1):
-        if memcmp(taken.picked.at(i).key + JOB_ID_AT, job_id, JOB_ID_BYTES) == 0:
-            return True
-    return False
 
 
 cdef inline void _settle(Store* store, bint is_written, Taken* taken, List[Outcome]* out) noexcept nogil:
@@ -234,7 +196,7 @@ cdef inline Fault _pick(
         picked = taken.picked.add()
         picked[0] = ready[0]
         store.windows.withdraw(picked.key)
-        if claim == CLAIM_LEASE and not _is_picked(taken, picked.key + JOB_ID_AT):
+        if claim == CLAIM_LEASE and not is_picked(taken, picked.key + JOB_ID_AT):
             taken.picked.remove_last()  # a scan met it while another lease was taking it
             continue
         if claim != CLAIM_LEASE:
