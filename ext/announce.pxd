@@ -8,9 +8,10 @@ from libc.string cimport memcmp
 from libcpp.vector cimport vector
 
 from keys cimport LEASED, PENDING, SCOPE_BYTES, key_state
-from memory cimport Kinds, Lock, Waiter, Window, WindowPtr
-from outcome cimport Fault, Outcome
+from memory cimport JobId, Kinds, Lock, Waiter, Window, WindowPtr
+from outcome cimport Fault, List, Outcome
 from record cimport Bytes, kind_of
+from rocksdb cimport WriteBatch
 from row cimport Row
 from scan cimport is_wanted
 from store cimport Store, Visit
@@ -35,6 +36,24 @@ cdef inline void tell_moved(Store* store, const Outcome* moved) noexcept nogil:
         _offer(store, moved.row, moved.due_us, True)
     else:
         store.waiters.ends.announce(moved.row.job_id())
+
+
+cdef inline Fault commit_claimed(
+    Store* store, WriteBatch* batch, List[JobId]* claimed, List[Outcome]* seen, Fault fault
+) noexcept nogil:
+    """Write what was gathered under claims, unless that met a fault; give them back, and tell of what was seen."""
+    cdef Lock lock
+    cdef size_t i
+    if fault.ok() and batch.Count() > 0:
+        fault = store.commit(batch)
+    lock = Lock(store.mutex)
+    for i in range(claimed.size()):
+        store.claims.give_back(claimed.at(i)[0])
+    if fault.ok():
+        for i in range(seen.size()):
+            tell_moved(store, seen.at(i))
+    lock.unlock()
+    return fault
 
 
 cdef inline void tell_new(Store* store, const Outcome* job, uint64_t moves_before) noexcept nogil:

@@ -7,7 +7,7 @@ leased stays: the job may come back to Pending.
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
-from announce cimport tell_moved
+from announce cimport commit_claimed
 from batch cimport EXPIRY_BYTES, TIME_BYTES, drop_expiry
 from command cimport EXPIRE, Command
 from keys cimport LEASED, PENDING, get_be64
@@ -72,15 +72,9 @@ cdef inline Fault _bury_batch(Store* store, List[string]* rows, int64_t now_us, 
     for i in range(rows.size()):
         if fault.ok():
             fault = _bury_one(store, rows.at(i).data(), now_us, batch, &seen)
-    if fault.ok() and batch.Count() > 0:
-        fault = store.commit(batch)
-    lock.lock()
-    for i in range(ids.size()):
-        store.claims.give_back(ids.at(i)[0])
+    fault = commit_claimed(store, batch, &ids, &seen, fault)
     if fault.ok():
         expired[0] += seen.size()
-        for i in range(seen.size()):
-            tell_moved(store, seen.at(i))
     return fault
 
 

@@ -33,7 +33,7 @@ cdef inline Fault move_jobs(
     """Make n moves in one write; adds one outcome each, in order.
 
     A refused move changes nothing and harms no other, unless the call is to be `atomic`: then nothing is written, and
-    the first refused one counts. Moves of the same job are made one after the other.
+    the outcomes up to the refused one count. Moves of the same job are made one after the other.
     """
     cdef Visit visit
     cdef WriteBatch* batch = fresh_batch()
@@ -55,7 +55,7 @@ cdef inline Fault move_jobs(
     for i in range(n):
         out.at(i).row = find_leased(store, &moves[i])
     lock.unlock()
-    is_off = not gather_moves(store, moves, n, distinct < n, now_us, batch, out) and atomic
+    is_off = not gather_moves(store, moves, n, distinct < n, atomic, now_us, batch, out) and atomic
     if batch.Count() > 0 and not is_off:
         fault = store.commit(batch)
     lock.lock()
@@ -67,11 +67,18 @@ cdef inline Fault move_jobs(
 
 
 cdef inline bint gather_moves(
-    Store* store, const Move* moves, size_t n, bint has_repeats, int64_t now_us, WriteBatch* batch, List[Outcome]* out
+    Store* store,
+    const Move* moves,
+    size_t n,
+    bint has_repeats,
+    bint atomic,
+    int64_t now_us,
+    WriteBatch* batch,
+    List[Outcome]* out,
 ) noexcept nogil:
     """Fill the batch with moves of jobs whose claims are held, and the outcomes; whether none was refused.
 
-    `out` has n outcomes, with the rows of those that `find_leased` knows.
+    `out` has n outcomes, with the rows of those that `find_leased` knows. With `atomic` it ends at the first refusal.
     """
     cdef Row row
     cdef size_t i
@@ -83,6 +90,8 @@ cdef inline bint gather_moves(
             if not is_nil(moves[i].command.result_aside) and out.at(i).fault.ok():
                 put_result(store, batch, out.at(i).row, moves[i].command.result_aside)
         is_good = is_good and out.at(i).fault.ok()
+        if atomic and not is_good:
+            break
     return is_good
 
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libcpp.string cimport string
 
-from announce cimport tell_moved
+from announce cimport commit_claimed
 from command cimport REAP, Command
 from expire cimport expire
 from keys cimport DEAD, JOB_ID_AT, KEY_BYTES, LEASED, STATE_PREFIX_BYTES, key_state, state_prefix
@@ -139,15 +139,7 @@ cdef inline Fault _reap_batch(
     for i in range(expired.size()):
         if fault.ok():
             fault = _reap_one(store, expired.at(i), now_us, batch, counts, &seen, dead_rows)
-    if fault.ok() and batch.Count() > 0:
-        fault = store.commit(batch)
-    lock.lock()
-    for i in range(ids.size()):
-        store.claims.give_back(ids.at(i)[0])
-    if fault.ok():
-        for i in range(seen.size()):
-            tell_moved(store, seen.at(i))
-    return fault
+    return commit_claimed(store, batch, &ids, &seen, fault)
 
 
 cdef inline Fault _reap_one(

@@ -49,11 +49,12 @@ cdef inline Fault transact(
     """
     cdef Visit visit
     cdef WriteBatch* batch = fresh_batch()
-    cdef List[string] names
+    cdef List[List[string]] names
     cdef List[JobId] keys
     cdef List[JobId] ids
     cdef Lock lock
     cdef size_t i
+    cdef size_t j
     cdef uint64_t moves = store.moves.load()
     cdef bint keys_repeat = False
     cdef bint jobs_repeat
@@ -63,16 +64,18 @@ cdef inline Fault transact(
         return fault
     store.see(now_us)
     for i in range(work.groups_count):
-        name_keys(work.groups[i].scope, work.jobs + work.groups[i].first, work.groups[i].count, &names)
-    for i in range(names.size()):
-        keys.add()[0] = id_of_text(names.at(i)[0])
+        name_keys(work.groups[i].scope, work.jobs + work.groups[i].first, work.groups[i].count, names.add())
+        for j in range(names.at(i).size()):
+            keys.add()[0] = id_of_text(names.at(i).at(j)[0])
     if keys.size() > 0:
         lock = Lock(store.mutex)
         keys_repeat = store.claims.wait_and_take(lock, keys.items()) < keys.size()
         lock.unlock()
     for i in range(work.moves_count):
         ids.add()[0] = JobId(work.moves[i].job_id)
-    fault = _add_keyed(store, &names, &ids)
+    for i in range(names.size()):
+        if fault.ok():
+            fault = _add_keyed(store, names.at(i), &ids)
     moved.resize(work.moves_count)
     lock = Lock(store.mutex)
     jobs_repeat = store.claims.wait_and_take(lock, ids.items()) < ids.size()
@@ -80,9 +83,9 @@ cdef inline Fault transact(
         moved.at(i).row = find_leased(store, &work.moves[i])
     lock.unlock()
     if fault.ok():
-        is_good = gather_moves(store, work.moves, work.moves_count, jobs_repeat, now_us, batch, moved)
+        is_good = gather_moves(store, work.moves, work.moves_count, jobs_repeat, True, now_us, batch, moved)
     if is_good:
-        fault = _gather_groups(store, work, keys_repeat, now_us, batch, stored)
+        fault = _gather_groups(store, work, &names, keys_repeat, now_us, batch, stored)
         _put(store, work, batch)
     if fault.ok() and is_good and batch.Count() > 0:
         fault = store.commit(batch)
@@ -114,17 +117,20 @@ cdef inline Fault _add_keyed(Store* store, List[string]* names, List[JobId]* ids
 
 
 cdef inline Fault _gather_groups(
-    Store* store, const Work* work, bint has_repeats, int64_t now_us, WriteBatch* batch, List[List[Outcome]]* stored
+    Store* store,
+    const Work* work,
+    List[List[string]]* names,
+    bint has_repeats,
+    int64_t now_us,
+    WriteBatch* batch,
+    List[List[Outcome]]* stored,
 ) noexcept nogil:
-    cdef List[string] names
     cdef const Group* group
     cdef size_t i
     cdef Fault fault
     stored.resize(work.groups_count)
     for i in range(work.groups_count):
         group = work.groups + i
-        names.clear()
-        name_keys(group.scope, work.jobs + group.first, group.count, &names)
         fault = gather_new(
             store,
             group.scope,
@@ -132,7 +138,7 @@ cdef inline Fault _gather_groups(
             group.count,
             True,
             now_us,
-            &names,
+            names.at(i),
             has_repeats,
             True,
             batch,

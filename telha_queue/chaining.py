@@ -23,6 +23,7 @@ class ChainingQueue(OperableQueue):
         `with queue.transaction() as tx:` commits at the end of the block, with the leases checked then. Raises
         LeaseConflict, JobNotFound or InvalidTransition there when one verb is refused; nothing is done then.
         """
+        self._now_us()  # says it when this is a forked child, before anything is imported there
         from telha_queue.transaction import Transaction  # few programs need it
 
         to_disk = durability is not None and check.stronger(durability)

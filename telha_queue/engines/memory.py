@@ -122,7 +122,7 @@ class MemoryEngine(StoredJobs, Diskless):
         command = with_result(Command(Verb.COMPLETE, accept_late=accept_late), result)
         with self._locked():
             done = self._fenced(token, command, now_us)
-            self._keep_aside(token.job_id, command, result)
+            self._keep_aside(token.job_id, result)
             return done
 
     def complete_many(self, tokens: Sequence[Token], accept_late: bool, atomic: bool, now_us: int) -> Outcomes:
@@ -151,7 +151,7 @@ class MemoryEngine(StoredJobs, Diskless):
             stored = [[self._enqueue(scope, job, now_us) for job in jobs] for scope, jobs in groups]
             self._put(puts)
             for change in changes:
-                self._keep_aside(change.job_id, with_result(change.command, change.result), change.result)
+                self._keep_aside(change.job_id, change.result)
         return moved, stored
 
     def retry(self, scope: bytes, job_id: bytes, now_us: int) -> JobRecord:
@@ -262,8 +262,8 @@ class MemoryEngine(StoredJobs, Diskless):
             )
         raise InvalidTransition(job_id, verb=command.verb.name.lower(), state=record.state)
 
-    def _keep_aside(self, job_id: bytes, completed: Command, result: bytes | None) -> None:
-        if result is not None and completed.result is None:
+    def _keep_aside(self, job_id: bytes, result: bytes | None) -> None:
+        if result is not None and len(result) > ASIDE_BYTES:
             self._results[job_id] = result
 
     def _move(self, key: bytes, moved: RecordFields, now_us: int) -> JobRecord:
